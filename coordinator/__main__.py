@@ -30,6 +30,7 @@ from coordinator.loop.crew import Crew
 from coordinator.loop.doctor import DoctorWatch
 from coordinator.loop.firing import ScheduleRunner
 from coordinator.loop.limit_watch import LimitWatch
+from coordinator.loop.moving import Mover
 from coordinator.loop.pools import PoolCoordinators
 from coordinator.loop.pools_budget import BudgetOfPools
 from coordinator.loop.watchdog import Watchdog
@@ -133,25 +134,30 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         _call(here, stopping)
 
     keeper, limits = RouteKeeper(pool, refuse), LimitWatch(pool, board)
-    firing = ScheduleRunner(pool, coordinator.leadership.leading_epoch, emit=emit)
+    epoch = coordinator.leadership.leading_epoch
+    firing, mover = ScheduleRunner(pool, epoch, emit=emit), Mover(pool, epoch, settings.move_share)
     doctor = DoctorWatch(pool, store, verdicts, others=others.views, emit=emit)
     serves = exposed(registry, watchdog.problem, settings, setting="COORDINATOR_METRICS_PORT")
     sends = exported(registry, "queuepool-coordinator", flush_s=_FLUSH_S)
     with writer, sends, serves as url:  # the writer ends last, and so tells who resigned
         info = ClusterInfo.of(pool.config, settings)
-        cycles, shadows = coordinator.cycles, coordinator.shadows
         service = StatusService(
-            info, store, operators, cycles=cycles, shadows=shadows, verdicts=verdicts
+            info,
+            store,
+            operators,
+            cycles=coordinator.cycles,
+            shadows=coordinator.shadows,
+            verdicts=verdicts,
         )
         await server.start(service, _keda(settings, store, operators))
         _warn_if_open(settings)
         try:
-            for part in (coordinator, watchdog, keeper, limits, firing, doctor, others):
+            for part in (coordinator, watchdog, keeper, limits, firing, mover, doctor, others):
                 part.start()
             _announce(bound, "none" if url is None else f"{url}/metrics")
             await _until(stopping, store, server)
         finally:
-            for watching in (doctor, firing, limits, keeper, watchdog):
+            for watching in (doctor, mover, firing, limits, keeper, watchdog):
                 watching.stop()
             await _stop(coordinator, others, server, operators)
     if refused:

@@ -69,6 +69,10 @@ class CoordinatorSettings(_PolicyNumbers):
         30.0, "Without a completed pass for this long, the process exits.", gt=0, le=3600
     )
 
+    move_share: int = setting(
+        50, "Percent of the time in which moves of slots may call servers.", ge=1, le=100
+    )
+
     base_workers: int = setting(
         8, "Workers of an idle partition, unless COORDINATOR_MIN_WORKERS is set.", ge=1, le=512
     )

@@ -31,13 +31,21 @@ _A_LOOK = 16  # partitions, one call each; the next look goes on with the next o
 class Roaming:
     """Decides when an owner leaves. partitions: all that it may own, in the order of its looks.
 
-    count: how many there are by now.
+    count: how many there are by now. looks: whether it leaves for others; if not, only a partition
+    that there is no more.
     """
 
     def __init__(
-        self, partitions: Sequence[int], clock: Callable[[], float], count: Callable[[], int]
+        self,
+        partitions: Sequence[int],
+        clock: Callable[[], float],
+        count: Callable[[], int],
+        *,
+        looks: bool = True,
     ) -> None:
         self._partitions, self._clock, self._count = list(partitions), clock, count
+        self._looks = looks
+        self.retired = False
         self._next_s = clock() + IDLE_S
         self.wanted: list[int] = []
 
@@ -54,9 +62,15 @@ class Roaming:
         return now_s >= self._next_s
 
     def look(self, core: Core) -> Steps[bool]:
-        """Return whether to leave: for `wanted`, partitions in the order of their need."""
+        """Return whether to leave: for `wanted`, partitions in the order of their need.
+
+        Or, if its own one is retired, to stand by.
+        """
         self._next_s = self._clock() + LOOK_S
         keep_up(self._partitions, self._count())
+        self.retired = core.ownership.partition >= self._count()
+        if self.retired or not self._looks:
+            return self.retired
         least = 2 if core.state.gatekeeper.gates.known else 1
         found: list[tuple[int, int]] = []
         for partition in self._turn():
@@ -66,6 +80,11 @@ class Roaming:
                     found.append((-work, partition))
         self.wanted = [partition for _, partition in sorted(found)]
         return bool(self.wanted)
+
+    @property
+    def leaves(self) -> bool:
+        """Return whether it left for others, or to stand by."""
+        return self.retired or bool(self.wanted)
 
     def order(self) -> list[int]:
         """Return all partitions, those first for which it left."""

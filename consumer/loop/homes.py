@@ -73,8 +73,8 @@ class LimitHomes:
             return [replace(call, partition=home)]
         if call.partition != EVERY:
             return [call]
-        partitions = self._pool.config.topology.partitions
-        return [replace(call, partition=number) for number in range(partitions)]
+        homes = self._pool.config.topology.view.homes
+        return [replace(call, partition=number) for number in homes]
 
     def _answer(self, call: HomeCall, reply: Reply) -> None:
         self._replies.append((call, reply))

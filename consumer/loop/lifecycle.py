@@ -36,6 +36,7 @@ from consumer.workers.timeouts import Timekeeper
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError, QueuePoolError
 from queuepool.models.places import DEFAULT_POOL, LEGACY
+from queuepool.partitions.partition import Partition
 from queuepool.partitions.route import Leave
 from queuepool.servers import Bell as ServerBell
 from queuepool.servers.namespaces import has_ended
@@ -82,6 +83,7 @@ class Consumer:
         self.workers: ClosableWorkers | None = None
         self._homes: LimitHomes | None = None
         self._machine = Machine()
+        self._called: Partition | None = None
 
     def stop(self) -> None:
         """Ask the loop to drain and stop; callable from anywhere, idempotent."""
@@ -91,15 +93,17 @@ class Consumer:
     def run(self) -> None:
         """Own one partition at a time, until stopped. Raises FencedError if it was replaced."""
         candidates = self._first_candidates()
-        roams = self._chooses() and self._settings.roaming
+        roams = self._settings.roaming
         try:
             while True:
-                roaming = Roaming(candidates, monotonic, self._count) if roams else None
+                roaming = None
+                if self._chooses():
+                    roaming = Roaming(candidates, monotonic, self._count, looks=roams)
                 life = self._new_life(candidates, roaming)
                 self._drive(life)
                 if self.workers is not None and not life.handed_back:
                     self.workers.close(_LEAVE_S)
-                if self._stop.is_set() or roaming is None or not roaming.wanted:
+                if self._stop.is_set() or roaming is None or not roaming.leaves:
                     break
                 candidates = roaming.order()
                 self._leave()
@@ -160,7 +164,7 @@ class Consumer:
     def _perform(self, effect: Effect) -> Any:
         if isinstance(effect, Call):
             _check_recursion_limit()  # before anything is recorded: it counts as a crash
-            partition = self._pool.partition(effect.partition, self.pool)
+            partition = self._place(effect.partition)
             if self.core is not None and self.pool != DEFAULT_POOL:
                 self._pool.add_to(effect.partition, self.pool)
             return partition.server.run(partition.key, effect.verbs)
@@ -170,9 +174,18 @@ class Consumer:
             return self._resting.wait(effect.seconds)
         if isinstance(effect, Pause):
             return self._pause(effect.seconds)
-        partition = self._pool.partition(effect.partition, self.pool)
+        partition = self._place(effect.partition)
         self._bell = partition.server.doorbell(partition.key)
         return self._bell
+
+    def _place(self, number: int) -> Partition:
+        """Return a partition; also the one that was retired while it was owned here."""
+        try:
+            self._called = self._pool.partition(number, self.pool)
+        except ConfigurationError:
+            if self._called is None or self._called.number != number:
+                raise
+        return self._called
 
     def _pause(self, seconds: float) -> None:
         # Not stop.wait(): a signal handler that calls stop.set() would wait for this very thread.

@@ -25,8 +25,8 @@ _LONGEST_S = 36_500 * 86400  # a thread cannot wait longer than 292 years
 class Actions:
     """The actions of a command with several, such as `dead list` and `dead replay`."""
 
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self._parsers = parser.add_subparsers(metavar="ACTION", required=True)
+    def __init__(self, parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+        self._parsers = parser.add_subparsers(metavar="ACTION", required=required)
 
     def add(self, name: str, run: Run, what: str) -> argparse.ArgumentParser:
         """Return the parser of a new action. what: its line of help."""

@@ -40,7 +40,7 @@ def page_of_limits(config: PoolConfig, token: str, size: int) -> Steps[Page]:
     """
     if not 1 <= size <= MAX_PAGE:
         raise InvalidInputError(f"page size {size}: use 1 to {MAX_PAGE}")
-    partitions, found = config.topology.partitions, list[LimitStatus]()
+    partitions, found = len(config.topology.view.homes), list[LimitStatus]()
     number, after = _read_token(token)
     while number < partitions:
         ahead = range(number, min(number + _AHEAD, partitions))

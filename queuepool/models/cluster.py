@@ -143,7 +143,9 @@ class RouteRecord:
 
     layout: mod or table; slots: that table; servers: where partitions are; moving: slots that are
     on their way. migration: open or sealed, of a queue that began without partitions; legacy: slots
-    that are without still. All as stored; see queuepool.routing.views.
+    that are without still. homes: how many partitions there were when the first ones were to move,
+    which limits keep as homes; 0: none ever were. move: what is under way. All as stored; see
+    queuepool.routing.views and .moves.
     """
 
     version: int
@@ -155,6 +157,8 @@ class RouteRecord:
     moving: str = ""
     migration: str = ""
     legacy: str = ""
+    homes: int = 0
+    move: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

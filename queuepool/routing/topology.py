@@ -79,19 +79,22 @@ class Topology:
         count = record.partitions
         if not 1 <= count <= MAX_PARTITIONS:
             raise ConfigurationError(f"it has {count} partitions; there are 1 to {MAX_PARTITIONS}")
-        placement = self.placement
-        if record.servers or count != len(placement):
-            placement = _complete(self.servers, count, record.servers, "its placement")
+        if not 0 <= record.homes <= MAX_PARTITIONS:
+            raise ConfigurationError(f"it has {record.homes} homes; at most {MAX_PARTITIONS}")
+        placement, places = self.placement, max(count, record.homes)
+        if record.servers or places != len(placement):
+            placement = _complete(self.servers, places, record.servers, "its placement")
         table = read_table(record.slots, count) if record.layout == TABLE else None
         is_open = record.migration == OPEN
         return View(
-            placement,
+            placement[:count],
             record.version,
             table,
             read_slots(record.moving),
             record,
             read_slots(record.legacy) if is_open else frozenset(),
             is_open,
+            placement[count:],
         )
 
     def server_of(self, partition: int) -> str:
@@ -99,6 +102,8 @@ class Topology:
         placement = self.view.placement
         if partition == LEGACY and self.view.is_open:
             return self.system
+        if partition in self.view.homes[len(placement) :]:
+            return self.view.retired[partition - len(placement)]
         if not 0 <= partition < len(placement):
             raise ConfigurationError(
                 f"there is no partition {partition}: use 0 to {len(placement) - 1} "

@@ -8,6 +8,9 @@
     migration open: the queue began without partitions, in one place that is called legacy; sealed:
               that place is closed. None: it always had partitions
     legacy    0-4095: slots whose jobs go to that place still
+    homes     how many partitions there were before the first move: limits keep these homes, also
+              when fewer partitions have jobs by now. None: no slot ever moved
+    move      the move that is under way, see queuepool.routing.moves
 
 A view never changes: calls take the newest one, and compare the version of the one they took.
 """
@@ -37,7 +40,8 @@ class View:
 
     table: the partition of each slot, None when it is slot mod N. record: what says so; None while
     there is nothing but the configuration. legacy: slots whose jobs go to the legacy place.
-    is_open: whether there is such a place, which may have jobs of any slot.
+    is_open: whether there is such a place, which may have jobs of any slot. retired: the servers of
+    partitions after the last one, which only are homes of limits.
     """
 
     placement: tuple[str, ...]
@@ -47,6 +51,7 @@ class View:
     record: RouteRecord | None = None
     legacy: frozenset[int] = frozenset()
     is_open: bool = False
+    retired: tuple[str, ...] = ()
 
     def partition_of(self, slot: int) -> int:
         """Return where jobs of a slot go: a partition, or LEGACY."""
@@ -77,7 +82,13 @@ class View:
 
     def home_of(self, limit: str) -> int:
         """Return the partition that is the home of a limit: that of its name as a partition key."""
-        return self.home_of_slot(slot_of(key_bytes(limit)))
+        slot, homes = slot_of(key_bytes(limit)), self.record.homes if self.record else 0
+        return slot % homes if homes else self.home_of_slot(slot)
+
+    @property
+    def homes(self) -> range:
+        """Return all partitions that may be homes of limits, or have jobs."""
+        return range(len(self.placement) + len(self.retired))
 
 
 def read_table(text: str, partitions: int) -> tuple[int, ...]:

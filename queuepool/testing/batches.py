@@ -21,6 +21,8 @@ def open_batch(p: PartitionData, args: Args) -> Any:
     known = p.batches.get(name)
     if known is not None:
         return 0 if known.state == b"open" else known.state
+    if p.counters.get("shut"):
+        return b"moving"
     due = p.now + int(deadline)
     p.batches[name] = Batch(then, how, late, due, int(keep), called, within, p.now)
     if flow:

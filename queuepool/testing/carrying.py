@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
@@ -33,11 +33,25 @@ def _of_move(verb: _Carry) -> _Carry:
     return call
 
 
-def walk(p: PartitionData, _args: Args) -> Any:
-    """Name the task groups that have jobs, and dead jobs: all of them in one page."""
+def walk(p: PartitionData, args: Args) -> Any:
+    """Name the task groups that have jobs, and dead jobs, or tenants: all in one page."""
+    if args[2] == b"t":
+        return [b"0", list(p.tenants)]
+    if args[2] == b"m":
+        known = {name: p.find_group(name) for name in p.frozen}
+        return [
+            b"0",
+            [w for n, g in known.items() if g and g.slot >= 0 for w in (b"%d" % g.slot, n)],
+        ]
     found: list[bytes] = []
+    live = Counter[tuple[bytes, bytes]]()
     for job_id, body in p.jobs.items():
-        found += [body[13:16], codec.read_group(body), job_id if job_id in p.dead else b""]
+        if job_id in p.dead:
+            found += [body[13:16], codec.read_group(body), job_id]
+        else:
+            live[body[13:16], codec.read_group(body)] += 1
+    for (slot, group), n in live.items():
+        found += [slot, group, b"=%d" % n]
     return [b"0", found]
 
 
@@ -45,10 +59,10 @@ def walk(p: PartitionData, _args: Args) -> Any:
 def freeze(p: PartitionData, args: Args) -> Any:
     """Let no job of groups start any more."""
     running = []
-    for name in args[1:]:
+    for name, slot in zip(args[1::2], args[2::2], strict=True):
         group = p.find_group(name)
         if group is not None:
-            group.moving = int(args[0])
+            group.moving, group.slot = int(args[0]), int(slot)
             p.frozen.add(name)
             if not group.state:
                 manage(p, name, group)
@@ -93,7 +107,7 @@ def adopt(p: PartitionData, args: Args) -> Any:
     if not group.state:
         manage(p, name, group)
     totals = _pairs(words)
-    for key, value in totals if group.arrived != version else ():
+    for key, value in () if group.arrived else totals:
         setattr(group, FIELDS[key], getattr(group, FIELDS[key]) + int(value))
         group.total += int(value)
     group.arrived = version if totals else group.arrived
@@ -240,7 +254,7 @@ def thaw(p: PartitionData, _args: Args) -> Any:
         group = p.find_group(name)
         if group is None or not group.moving:
             continue
-        group.moving = group.arrived = 0
+        group.moving, group.arrived, group.slot = 0, 0, -1
         if p.tune(name) > 0:
             p.wake(b"w")
         if not group.has_settings:

@@ -44,6 +44,7 @@ class Group:
     moved: int = 0  # the least stamp of seats that count, once its tier was changed
     moving: int = 0  # the version of the move that it is part of; 0: of none
     arrived: int = 0  # the one by which totals came
+    slot: int = -1  # while it is on its way
     keep: int = 0  # ms for which settings stay without work; 0: as other groups
 
     @property

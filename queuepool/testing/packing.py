@@ -55,6 +55,10 @@ def record(group: Group) -> list[bytes]:
         known[b"rt"] = group.next_id
     if group.cancelled_at >= 0:
         known[b"cancelled_at"] = b"%d" % group.cancelled_at
+    if group.slot >= 0:
+        known[b"slot"] = b"%d" % group.slot
+    if group.arrived:
+        known[b"arrived"] = b"%d" % group.arrived
     return [word for pair in known.items() for word in pair]
 
 

@@ -33,5 +33,9 @@ def routed(
 
 def turn_away(p: PartitionData, args: Args) -> Any:
     """Accept only calls that route by this version or a later one."""
+    if args[1:] == [b"0"]:
+        p.counters["shut"] = 1
+    elif args[1:] == [b"1"]:
+        p.counters.pop("shut", None)
     p.counters["route"] = max(int(args[0]), p.counters.get("route", 1))
     return p.counters["route"]

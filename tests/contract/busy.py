@@ -167,7 +167,7 @@ def busy(world: World) -> Busy:
     owned.run(admit(owned.ownership, "mail", 1, most_waiting=9))
     owned.run(own.hand_back(owned.ownership, [b"l-back"]))
     w.enqueue(world, ["frozen"], group_of(b"frozen", b"tenant"))
-    world.partition.run(move.freeze(1, [group_of(b"frozen", b"tenant")]))
+    world.partition.run(move.freeze(1, {group_of(b"frozen", b"tenant"): 7}))
     w.enqueue(world, ["l-cut", "l-cut-too"], b"cutgate", limits=b"mail")
     world.partition.run(produce.cancel_group(b"cutgate", b"start"))
     [led, *_] = world.partition.server.run(
@@ -410,7 +410,9 @@ def _of_moves(world: World) -> list[Verb[Any]]:
     of_group = {group: world.partition.run(move.export(1, group)).stamps for group in groups[:2]}
     return [
         move.walk(),
-        move.freeze(1, groups),
+        move.tenants(),
+        move.frozen(),
+        move.freeze(1, dict.fromkeys(groups, 7)),
         *(move.export(1, group) for group in groups[:2]),
         move.export(1, b"dead", [b"dead-b"]),
         move.adopt(1, G, come, last=True),

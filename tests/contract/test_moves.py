@@ -46,7 +46,7 @@ class Pair:
 
     def freeze(self, *groups: bytes) -> list[int]:
         self.turn_away(V)
-        return self.run(Side.A, move.freeze(V, groups))
+        return self.run(Side.A, move.freeze(V, dict.fromkeys(groups, 7)))
 
     def carry(self, group: bytes = b"g", dead: tuple[bytes, ...] = ()) -> Copied:
         return self.drive(copying(V, group, dead))
@@ -198,7 +198,7 @@ def test_a_frozen_group_starts_nothing_at_either_place(pair: Pair) -> None:
     a, b = pair.a.own(nonce="a"), pair.b.own(nonce="b")
     pair.freeze(b"g")
 
-    pair.run(Side.A, move.freeze(V, [b"g"]))
+    pair.run(Side.A, move.freeze(V, {b"g": 7}))
     assert w.drain(a) == ["other"]
     pair.carry()
     assert w.drain(a) == w.drain(b) == []
@@ -216,9 +216,9 @@ def test_running_jobs_are_counted_until_they_end(pair: Pair) -> None:
 
     assert pair.freeze(b"g", b"unknown") == [2, -1]
     w.finish(owned, claims, 0)
-    assert pair.run(Side.A, move.freeze(V, [b"g"])) == [1]
+    assert pair.run(Side.A, move.freeze(V, {b"g": 7})) == [1]
     w.retry(owned, [b"b"], delay_ms=0)
-    assert pair.run(Side.A, move.freeze(V, [b"g"])) == [0]
+    assert pair.run(Side.A, move.freeze(V, {b"g": 7})) == [0]
     assert pair.carry().done
     assert pair.a.partition.observe().jobs == 0
 
@@ -297,7 +297,7 @@ def test_what_comes_back_is_found_beside_the_marks_that_it_left(pair: Pair) -> N
     pair.carry(dead=(b"dead",))
     back = Pair(pair.b, pair.a)
     back.turn_away(V + 1)
-    back.run(Side.A, move.freeze(V + 1, [b"g"]))
+    back.run(Side.A, move.freeze(V + 1, {b"g": 7}))
     assert back.drive(copying(V + 1, b"g", [b"dead"])).done
 
     pair.turn_away(V + 2)
@@ -316,7 +316,7 @@ def test_calls_of_another_version_change_nothing(pair: Pair) -> None:
 
     for version in (1, V, V + 2):
         calls: list[Verb[Any]] = [
-            move.freeze(version, [b"g"]),
+            move.freeze(version, {b"g": 7}),
             move.export(version, b"g"),
             move.adopt(version, b"g", jobs),
             move.forget(version, b"g", jobs.stamps),
@@ -355,6 +355,33 @@ def test_groups_with_jobs_are_found_by_slot_and_their_dead_jobs_by_id(pair: Pair
     assert found.slots == {b"one": 7, b"two": 7, b"three": 7}
     assert found.dead == {b"one": [b"dead"]}
     assert pages > 3 or pair.a.in_memory
+
+
+def test_frozen_groups_are_listed_with_their_slots_also_without_jobs(pair: Pair) -> None:
+    w.enqueue(pair.a, ["a"], b"one")
+    w.enqueue(pair.a, ["b"], b"two")
+    owned = pair.a.own(nonce="a")
+    pair.turn_away(V)
+    claims = w.claim(owned)
+    pair.run(Side.A, move.freeze(V, {b"one": 7, b"two": 4095}))
+    w.finish(owned, claims)
+
+    cursor, found = pair.run(Side.A, move.frozen())
+    assert (cursor, found.slots) == (b"0", {b"one": 7, b"two": 4095})
+    pair.carry(b"two")
+    assert pair.run(Side.A, move.frozen())[1].slots == {b"one": 7}
+    assert pair.run(Side.B, move.frozen())[1].slots == {b"two": 4095}
+    pair.arrive()
+    assert pair.run(Side.B, move.frozen())[1].slots == {}
+    assert pair.run(Side.B, produce.group(b"two", V + 1)).done == 1
+
+
+def test_tenants_with_settings_are_listed(pair: Pair) -> None:
+    pair.run(Side.A, produce.configure_tenant(b"acme", weight=3))
+    pair.run(Side.A, produce.configure_tenant(b"other", hold=True))
+
+    cursor, found = pair.run(Side.A, move.tenants())
+    assert (cursor, sorted(found)) == (b"0", [b"acme", b"other"])
 
 
 def test_a_dead_job_can_be_replayed_where_it_went(pair: Pair) -> None:

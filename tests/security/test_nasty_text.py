@@ -34,6 +34,7 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("bulk",): ["rows.jsonl", "--task", "t", "--key", "k"],
     ("migrate", "shift"): ["--key", "{}"],
     ("migrate", "seal"): ["--yes"],
+    ("partitions", "set"): ["2", "--on", "{}"],
     ("import",): ["celery", "--from", "{url}", "--move"],
     ("faults",): ["{}:{}"],
     ("schedule", "declare"): ["--app", "{}"],

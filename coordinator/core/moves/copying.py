@@ -87,3 +87,14 @@ def _hand_over(
     adopted = yield Side.B, move.adopt(version, group, jobs)
     yield Side.A, move.forget(version, group, [stamps[i] for i in adopted.here])
     return [stamps[i][0] for i in adopted.clashes]
+
+
+def copying_back(version: int, group: bytes, dead: Sequence[bytes]) -> Generator[Call, Any, Copied]:
+    """Copy a group back to where it came from, after a move that was aborted.
+
+    If its totals had come to A, those that B still has are the same ones, and are dropped.
+    """
+    jobs = yield Side.A, move.export(version, group)
+    if jobs.record.get(b"arrived"):
+        yield Side.B, move.forget(version, group, (), last=True)
+    return (yield from copying(version, group, dead))

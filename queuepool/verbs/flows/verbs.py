@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from queuepool.errors import UnavailableError
 from queuepool.errors.escaping import stored_text
 from queuepool.models.flows import (
     ENDS,
@@ -29,6 +30,10 @@ from queuepool.verbs.owner.replies import Ownership
 
 RESULT_BYTES = 1024**2  # of one page of results, and of one page of ends
 UNTOLD_ENTRIES = 500
+_SHUT = (
+    "slots move to other partitions (`queuepool moves`), and no batch or flow can be defined until "
+    "they are there; nothing was done. Try again later"
+)
 _STATES = frozenset(map(str, BatchState))
 _BY_NAME: dict[str, bytes] = {"fail": b"f", "partial": b"p", "wait": b"w"}
 _BY_LETTER: dict[bytes, Any] = {letter: name for name, letter in _BY_NAME.items()}
@@ -112,6 +117,8 @@ def open_batch(
     how = (_BY_NAME[on_failure], _BY_NAME[on_deadline], deadline_ms, keep_ms)
 
     def read(reply: Any) -> BatchState | bool:
+        if reply == b"moving":
+            raise UnavailableError(_SHUT)
         return bool(reply) if isinstance(reply, int) else _state(reply)
 
     of_flow = (part, " ".join(tells), graph) if part else ()

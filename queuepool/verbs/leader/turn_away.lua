@@ -2,11 +2,13 @@
 -- turn_away: from now on, accept only calls that route by this version or a later one.
 -- ROLES   coordinator ops
 -- KEYS[1] base; derived: c
--- ARGV    version
+-- ARGV    version, whether batches may be opened from now on (1, or 0; '': as before)
 -- Returns the least version that is accepted: never lower than before, so that a late or repeated
 --         call changes nothing. Each pool of a partition is told by itself. O(1).
 -- uses: whole
 local c, version = KEYS[1] .. ':c', whole(ARGV[1])
+if ARGV[2] == '0' then redis.call('HSET', c, 'shut', 1) end
+if ARGV[2] == '1' then redis.call('HDEL', c, 'shut') end
 local least = math.max(1, whole(redis.call('HGET', c, 'route')))
 if version <= least then return least end
 redis.call('HSET', c, 'route', version)

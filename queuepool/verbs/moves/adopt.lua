@@ -6,7 +6,7 @@
 -- ARGV    version of the route, group, n, then n * (field, value) of its record there, m, then m *
 --         (total, how many): how its other jobs ended; then the jobs as export returns them
 -- Returns one character per job: 1 adopted, h it is here (this call was repeated), c another job
---         here has this id; or {MOVED, least version}. Totals count once in a move. O(jobs).
+--         here has this id; or {MOVED, least version}. Totals count once until `thaw`. O(jobs).
 local base, group, n = KEYS[1], ARGV[2], tonumber(ARGV[3])
 -- uses: moves/current
 local c, j, mg, g = base .. ':c', base .. ':j', base .. ':mg', base .. ':g:' .. group
@@ -31,7 +31,7 @@ if cut > newest_cut(redis.call('HGET', c, 'cut')) then redis.call('HSET', c, 'cu
 if not counted then manage(group, jobs) end
 local totals = tonumber(ARGV[at])
 for k = at + 1, at + 2 * totals, 2 do
-  if arrived ~= ARGV[1] then
+  if not arrived then
     add(g, ARGV[k], whole(ARGV[k + 1]))
     add(g, 'total', whole(ARGV[k + 1]))
   end

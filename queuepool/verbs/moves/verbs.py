@@ -12,7 +12,7 @@ least one that the partition accepts (`turn_away`). So what a replaced leader se
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,25 +25,33 @@ MAX_BYTES = 4 * 1024 * 1024
 _WORDS = 11  # of a job
 # Of a group's record: what it is told to do, and how jobs ended. The rest follows from its jobs.
 _SETTINGS = (b"hold", b"max", b"serial", b"weight", b"tier", b"moved", b"keep", b"rt",
-             b"cancelled_at", b"created", b"finished")  # fmt: skip
+             b"cancelled_at", b"created", b"finished", b"slot")  # fmt: skip
 _TOTALS = (b"done", b"cancelled", b"evicted", b"discarded", b"expired")
 
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Some groups that have jobs in a partition. dead: ids of dead jobs, by group."""
+    """Some groups that have jobs in a partition.
+
+    jobs: how many that are not dead, about; dead: ids of dead jobs; by group.
+    """
 
     slots: dict[bytes, int] = field(default_factory=dict)
+    jobs: dict[bytes, int] = field(default_factory=dict)
     dead: dict[bytes, list[bytes]] = field(default_factory=dict)
 
     def of(self, slots: Container[int]) -> Walked:
         """Return those of these slots."""
         kept = {group: slot for group, slot in self.slots.items() if slot in slots}
-        return Walked(kept, {group: ids for group, ids in self.dead.items() if group in kept})
+        jobs = {group: n for group, n in self.jobs.items() if group in kept}
+        dead = {group: ids for group, ids in self.dead.items() if group in kept}
+        return Walked(kept, jobs, dead)
 
     def add(self, more: Walked) -> None:
         """Add what another page has."""
         self.slots.update(more.slots)
+        for group, n in more.jobs.items():
+            self.jobs[group] = self.jobs.get(group, 0) + n
         for group, ids in more.dead.items():
             self.dead.setdefault(group, []).extend(ids)
 
@@ -92,16 +100,41 @@ def walk(cursor: bytes = b"0", *, jobs: int = 500) -> Verb[tuple[bytes, Walked]]
         page, flat = Walked(), r[1]
         for i in range(0, len(flat), 3):
             page.slots[flat[i + 1]] = int(flat[i], 16)
-            if flat[i + 2]:
+            if flat[i + 2][:1] == b"=" and flat[i + 2][1:].isdigit():
+                page.jobs[flat[i + 1]] = int(flat[i + 2][1:])
+            else:
                 page.dead.setdefault(flat[i + 1], []).append(flat[i + 2])
         return bytes(r[0]), page
 
-    return Verb("walk", [cursor, jobs], read)
+    return Verb("walk", [cursor, jobs, ""], read)
 
 
-def freeze(version: int, groups: Sequence[bytes]) -> Verb[list[int]]:
-    """Let no job of groups start; return how many of each run still, -1 for an unknown group."""
-    return Verb("freeze", [version, *groups], lambda r: [int(n) for n in _current(r)])
+def tenants(cursor: bytes = b"0") -> Verb[tuple[bytes, list[bytes]]]:
+    """Return the next cursor, b"0" at the end, and the names of some tenants with settings."""
+    return Verb("walk", [cursor, 200, "t"], lambda r: (bytes(r[0]), list(map(bytes, r[1]))))
+
+
+def frozen(cursor: bytes = b"0") -> Verb[tuple[bytes, Walked]]:
+    """Return the next cursor, b"0" at the end, and some groups that are frozen, with their slots.
+
+    They may have no jobs any more: a move that is resumed begins with these.
+    """
+
+    def read(r: Any) -> tuple[bytes, Walked]:
+        flat = r[1]
+        pairs = zip(flat[1::2], flat[::2], strict=True)
+        return bytes(r[0]), Walked({bytes(group): number(slot) for group, slot in pairs})
+
+    return Verb("walk", [cursor, 200, "m"], read)
+
+
+def freeze(version: int, groups: Mapping[bytes, int]) -> Verb[list[int]]:
+    """Let no job of groups start; return how many of each run still, -1 for an unknown group.
+
+    groups: up to 200, with their slots.
+    """
+    flat = [word for pair in groups.items() for word in pair]
+    return Verb("freeze", [version, *flat], lambda r: [int(n) for n in _current(r)])
 
 
 def export(version: int, group: bytes, dead: Sequence[bytes] = ()) -> Verb[Exported]:

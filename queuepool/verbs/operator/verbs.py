@@ -33,6 +33,7 @@ _NOT_COUNTERS = frozenset(
             "capped",
             "hold",
             "rare",
+            "shut",
             "parked",
         ),
     )

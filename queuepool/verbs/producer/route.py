@@ -6,7 +6,7 @@ from typing import Any
 
 from queuepool.errors.escaping import stored_text
 from queuepool.models import RouteRecord
-from queuepool.verbs import Argument, Verb, fields
+from queuepool.verbs import Argument, Verb, fields, number
 
 
 def look() -> Verb[RouteRecord | None]:
@@ -37,7 +37,7 @@ def restore(known: RouteRecord) -> Verb[RouteRecord | None]:
     """Create the record as it was known, unless there is one; return the record."""
     stored: list[Argument] = ["version", known.version, "partitions", known.partitions]
     stored += ("layout", known.layout)
-    for name in ("slots", "servers", "moving", "migration", "legacy"):
+    for name in ("slots", "servers", "moving", "migration", "legacy", "homes", "move"):
         if value := getattr(known, name):
             stored += (name, value)
     return Verb("route", stored, _read)
@@ -57,6 +57,8 @@ def _read(reply: Any) -> RouteRecord | None:
         moving=stored_text(known.get("moving", b"")),
         migration=stored_text(known.get("migration", b"")),
         legacy=stored_text(known.get("legacy", b"")),
+        homes=number(known.get("homes")),
+        move=stored_text(known.get("move", b"")),
     )
 
 

@@ -17,7 +17,7 @@ OTHERS = """
     record, replay, what-if, why, decisions, doctor, log, status, watch, errors, jobs running,
     job find, job show, job history, group list, group show, group wait, tenant show, policy show,
     limit list, limit show, flow list, flow show, schedule list, schedule show, migrate status,
-    dead list, dead show, dead digest
+    dead list, dead show, dead digest, partitions show, moves watch
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ URLS = {"main": "redis://:secret@a", "big": "redis://b"}
 BY_MOD = tuple(slot % 4 for slot in range(SLOTS))
 
 
-def record(version: int = 2, partitions: int = 4, **more: str) -> RouteRecord:
+def record(version: int = 2, partitions: int = 4, **more: Any) -> RouteRecord:
     return RouteRecord(
         version=version, partitions=partitions, created_ms=1, **({"layout": MOD} | more)
     )

@@ -1,0 +1,183 @@
+"""Carries task groups from a partition to another, calling servers no more than is allowed.
+
+Several groups are carried side by side, a call of each in one round trip, since most have few jobs.
+In memory are the pages of these groups: at most SIDE_BY_SIDE times what `export` returns at once.
+Each call may be repeated, and nothing is kept here between two calls of a method.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any
+
+from coordinator.core.moves.copying import Copied, Side, copying, copying_back
+from queuepool.client.pool import QueuePool
+from queuepool.models.places import DEFAULT_POOL
+from queuepool.partitions.partition import Partition
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.moves import verbs as move
+from queuepool.verbs.moves.verbs import Walked
+from queuepool.verbs.producer import verbs as produce
+
+SIDE_BY_SIDE = 8
+_LONGEST_PAUSE_S, _LOOK_S = 1.0, 0.02
+_Steps = Generator[Any, Any, Copied]
+
+
+class InterruptedMoveError(Exception):
+    """The process is stopping, or leads no more."""
+
+
+class BehindError(Exception):
+    """A partition accepts only later versions than that of the record, which was lost."""
+
+
+class Carrier:
+    """Makes the calls of a move.
+
+    share: of the time, for calls; drain_s: how long to wait for jobs that run; going: whether to go
+    on, asked before each round trip.
+    """
+
+    def __init__(
+        self,
+        pool: QueuePool,
+        *,
+        share: float,
+        drain_s: float,
+        going: Callable[[], bool],
+        rest: Callable[[float], object],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pool, self._share, self._drain_s, self._going = pool, share, drain_s, going
+        self._rest, self._clock = rest, clock
+
+    def walk(self, place: Partition, is_wanted: Callable[[int], bool]) -> Walked:
+        """Return the groups of these slots that have jobs in a place, or that are frozen there."""
+        found = Walked()
+        for look in (move.walk, move.frozen):
+            cursor = b""
+            while cursor != b"0":
+                cursor, page = self._paced(place.run, look(cursor or b"0"))
+                found.add(page.of({slot for slot in page.slots.values() if is_wanted(slot)}))
+        return found
+
+    def found(self, partition: int, is_wanted: Callable[[int], bool]) -> dict[Partition, Walked]:
+        """Return what the pools of a partition have of some slots."""
+        places = self._pool.places(partition)
+        return {place: self.walk(place, is_wanted) for place in places}
+
+    def drained(self, version: int, found: Mapping[Partition, Walked]) -> list[tuple[int, bytes]]:
+        """Freeze groups; return those of which jobs still run after a while, with their slots."""
+        self.tell(found, version)
+        until_s = self._clock() + self._drain_s
+        while True:
+            running = [
+                (walked.slots[group], group)
+                for place, walked in found.items()
+                for group in self.freeze(place, version, walked.slots)
+            ]
+            if not running or self._clock() > until_s:
+                return running
+            self._rest(_LOOK_S)
+
+    def tell(
+        self, places: Iterable[Partition], version: int, *, batches: bool | None = None
+    ) -> None:
+        """Let places accept only calls of this version; and batches, or none.
+
+        Raises BehindError.
+        """
+        verb = lead.turn_away(version, batches=batches)
+        for place in places:
+            if self._paced(place.run, verb) > version:
+                raise BehindError
+
+    def settle_tenants(self, source: Partition, numbers: Iterable[int]) -> None:
+        """Let tenants run in new partitions as they may in one that was there before."""
+        cursor, names = b"", list[bytes]()
+        while cursor != b"0":
+            cursor, some = self._paced(source.run, move.tenants(cursor or b"0"))
+            names += some
+        for number in numbers if names else ():
+            self._paced(self._pool.add_to, number, source.pool)
+            place = self._pool.partition(number, source.pool)
+            for name in names:
+                known = self._paced(source.run, produce.tenant(name))
+                verb = produce.configure_tenant(
+                    name,
+                    hold=known.held_ms is not None,
+                    max_running=known.max_running or 0,
+                    weight=known.weight,
+                    version=produce.ANY_VERSION,
+                )
+                self._paced(place.run, verb)
+
+    def freeze(self, place: Partition, version: int, groups: Mapping[bytes, int]) -> list[bytes]:
+        """Let no job of groups start; return those of which some run."""
+        names, running = list(groups), list[bytes]()
+        for i in range(0, len(names), move.MAX_JOBS):
+            page = {name: groups[name] for name in names[i : i + move.MAX_JOBS]}
+            counts = self._paced(place.run, move.freeze(version, page))
+            running += [name for name, n in zip(page, counts, strict=True) if n > 0]
+        return running
+
+    def thaw(self, places: Iterable[Partition], version: int) -> None:
+        """Let everything start that is frozen."""
+        for place in places:
+            while self._paced(place.run, move.thaw(version)):
+                pass
+
+    def carry(
+        self, source: Partition, dest: int, version: int, found: Walked, *, back: bool
+    ) -> list[bytes]:
+        """Carry groups to the same pool of another partition; return those that are not all there.
+
+        back: they may have come from there in this move.
+        """
+        if source.pool != DEFAULT_POOL:
+            self._paced(self._pool.add_to, dest, source.pool)
+        sides = {Side.A: source, Side.B: self._pool.partition(dest, source.pool)}
+        copy = copying_back if back else copying
+        groups, kept = list(found.slots), list[bytes]()
+        active: dict[bytes, tuple[_Steps, Any]] = {}
+        while groups or active:
+            while groups and len(active) < SIDE_BY_SIDE:
+                name = groups.pop()
+                steps = copy(version, name, found.dead.get(name, ()))
+                active[name] = steps, next(steps)
+            for name, copied in self._step(sides, active):
+                del active[name]
+                if not copied.done:
+                    kept.append(name)
+        return kept
+
+    def _step(
+        self, sides: dict[Side, Partition], active: dict[bytes, tuple[_Steps, Any]]
+    ) -> list[tuple[bytes, Copied]]:
+        """Make the call of each group; return those that have ended."""
+        ended = []
+        for side, place in sides.items():
+            now = [(name, call[1]) for name, (_, call) in active.items() if call[0] is side]
+            calls = [(place.key, verb) for _, verb in now]
+            replies: Sequence[Any] = self._paced(place.server.run_many, calls) if calls else ()
+            for (name, verb), reply in zip(now, replies, strict=True):
+                steps = active[name][0]
+                try:
+                    active[name] = steps, steps.send(verb.read(reply))
+                except StopIteration as end:
+                    ended.append((name, end.value))
+        return ended
+
+    def _paced(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Make a call, and leave the servers alone for a while."""
+        if not self._going():
+            raise InterruptedMoveError
+        began_s = self._clock()
+        reply = call(*arguments)
+        spent_s = self._clock() - began_s
+        pause_s = min(spent_s * (1 / self._share - 1), _LONGEST_PAUSE_S)
+        if pause_s > 0:
+            self._rest(pause_s)
+        return reply

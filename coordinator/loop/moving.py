@@ -1,0 +1,288 @@
+"""Carries out the move that the route record asks for while this process leads, on its own thread.
+
+    asked --nothing is in the way--> moving: part after part --all slots at their goal, nothing left
+      |                                                               elsewhere--> ended, or aborted
+      `--batches are there--> refused
+
+A part is some slots that go from A to B; see docs/adr/0016-moves-behind-a-version.md:
+
+    draining  their groups at A are frozen, until none of their jobs runs       record: as before
+    closed    producers of these slots wait; A and B accept only this version   record: moving
+    flipped   the slots are at B; A and B accept only this version, and thaw    record: moving none
+
+Everything that matters is in the record and the partitions, and each step may be repeated: who
+leads next begins with what the record says. What is in memory only saves work: which slots are
+busy, and which jobs cannot leave since B has another one of their id. Whoever drives late finds its
+version refused, by the record or by the partitions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import secrets
+import threading
+from collections.abc import Callable
+
+from coordinator.core.moves.parts import Way, fitting, next_way
+from coordinator.loop.carrying import BehindError, Carrier, InterruptedMoveError
+from queuepool.client.pool import QueuePool
+from queuepool.errors import MovedError
+from queuepool.errors.hindrances import start_thread
+from queuepool.models import RouteRecord
+from queuepool.routing.moves import (
+    Move,
+    Stage,
+    differing,
+    is_plain,
+    move_text,
+    read_move,
+    table_of,
+)
+from queuepool.routing.views import MOD, TABLE, read_slots, slots_text, table_text
+from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.operator import verbs as operate
+
+INTERVAL_S, DRAIN_S = 1.0, 1.0
+_BUSY_S, _AGAIN_S = 0.2, 0.05
+_log = logging.getLogger("coordinator.moves")
+
+
+class _ChangedError(Exception):
+    """Someone else changed the record: read it again."""
+
+
+class Mover:
+    """Moves slots from start() to stop(). epoch: of our leadership; 0 while we do not lead.
+
+    share: percent of the time for calls to servers. drain_s: how long it waits for jobs that run,
+    before it takes other slots first.
+    """
+
+    def __init__(
+        self,
+        pool: QueuePool,
+        epoch: Callable[[], int],
+        share: float = 50,
+        *,
+        interval_s: float = INTERVAL_S,
+        drain_s: float = DRAIN_S,
+    ) -> None:
+        self._pool, self._epoch, self._interval_s = pool, epoch, interval_s
+        self._stopping = threading.Event()
+        self._of_epoch = 0
+        self._carrier = Carrier(
+            pool, share=share / 100, drain_s=drain_s, going=self._going, rest=self._stopping.wait
+        )
+        self._forget()
+        self._trouble = ""
+        # A daemon, so that a hanging server does not keep the process from exiting.
+        self._thread = threading.Thread(target=self._run, name="coordinator-moves", daemon=True)
+
+    def start(self) -> None:
+        """Start; call once. Raises NoThreadError."""
+        start_thread(self._thread, "to move slots")
+
+    def stop(self) -> None:
+        """Stop soon, without waiting. Idempotent, legal before start."""
+        self._stopping.set()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._stopping.wait(self.look())
+
+    def look(self) -> float:
+        """Do the next step, if this process leads; return how long to pause. Does not raise."""
+        self._of_epoch = self._epoch()
+        try:
+            pause_s = self._step() if self._of_epoch else self._forget()
+        except InterruptedMoveError:
+            return self._forget()
+        except (_ChangedError, MovedError):
+            self._forget()
+            return _AGAIN_S
+        except BehindError:
+            return self._catch_up()
+        except Exception as error:  # whatever it is, the next look starts over
+            self._forget()
+            self._note(f"{type(error).__name__}: {error}"[:300])
+            return self._interval_s
+        return pause_s
+
+    def _going(self) -> bool:
+        return self._epoch() == self._of_epoch != 0 and not self._stopping.is_set()
+
+    def _forget(self) -> float:
+        """Assume nothing of what earlier steps did."""
+        self._settled = False
+        self._busy, self._kept = set[int](), set[tuple[str, bytes]]()
+        return self._interval_s
+
+    def _note(self, trouble: str) -> None:
+        """Tell of trouble once: in the log, and in the record, if that can be written."""
+        if trouble and trouble != self._trouble:
+            _log.warning("moving slots: %s", trouble)
+            with contextlib.suppress(Exception):
+                record = self._pool.config.topology.view.record
+                if record is not None and (move := read_move(record)) and move.under_way:
+                    self._change(record, move.because(trouble))
+        self._trouble = trouble
+
+    def _catch_up(self) -> float:
+        """Give the record the next version: it was lost, and is older than partitions know."""
+        record = self._pool.config.topology.view.record
+        self._forget()
+        with contextlib.suppress(Exception):
+            if record is not None and (move := read_move(record)):
+                self._change(record, move)
+        return _AGAIN_S
+
+    def _step(self) -> float:
+        self._pool.route.follow()
+        record = self._pool.config.topology.view.record
+        move = read_move(record)
+        if record is None or move is None or not move.under_way:
+            return self._forget()
+        if move.stage is Stage.ASKED:
+            self._begin(record, move)
+        elif record.moving:
+            self._carry(record, move)
+        else:
+            return self._next(record, move)
+        return 0.0
+
+    def _begin(self, record: RouteRecord, move: Move) -> None:
+        places = self._pool.places()
+        self._carrier.tell(places, record.version, batches=False)
+        batches = {p.name: p.run(flow.batches(0, 1))[0] for p in places}
+        where = ", ".join(name for name, n in batches.items() if n)
+        if where:
+            self._carrier.tell(places, record.version, batches=True)
+            reason = f"partition {where} has batches or flows, which cannot move"
+            self._change(record, move.over(Stage.REFUSED, reason))
+            _log.warning("the move to %d partitions is refused: %s", move.partitions, reason)
+            return
+        placed = {"servers": move.servers} if move.servers else {}
+        self._change(
+            record,
+            move.begun(),
+            partitions=str(move.largest),
+            layout=TABLE,
+            slots=table_text(table_of(self._pool.config.topology.view)),
+            homes=str(record.homes or record.partitions),
+            **placed,
+        )
+        _log.info("moving from %d to %d partitions", move.before, move.partitions)
+
+    def _change(self, record: RouteRecord, move: Move, **fields: str) -> int:
+        """Change the record that was read, and follow it; return its version."""
+        server, key = self._pool.system
+        changes = {"move": move_text(move), **fields}
+        if not self._going():
+            raise InterruptedMoveError
+        verb = operate.change_route(record.version, secrets.token_hex(8), changes)
+        changed, version = verb.read(server.run(key, [verb])[0])
+        if not changed:
+            raise _ChangedError
+        self._pool.route.follow()
+        return version
+
+    def _next(self, record: RouteRecord, move: Move) -> float:
+        """Drain a part and close it; or end the move."""
+        if not self._settled:
+            places = self._pool.places()
+            self._carrier.tell(places, record.version, batches=False)
+            self._carrier.thaw(places, record.version)
+            if move.stage is Stage.MOVING:
+                for place in self._pool.places(0):
+                    self._carrier.settle_tenants(place, range(move.before, move.partitions))
+            self._settled = True
+        left = differing(table_of(self._pool.config.topology.view), move.table())
+        way = next_way(left, self._busy) or self._astray(move)
+        if way is None:
+            return self._end(record, move)
+        found = self._carrier.found(way.source, frozenset(way.slots).__contains__)
+        slots = fitting(way.slots, list(found.values()))
+        running = self._carrier.drained(record.version, {p: w.of(slots) for p, w in found.items()})
+        slots -= {slot for slot, _ in running}
+        self._busy |= {slot for slot, _ in running}
+        if slots:
+            self._carrier.tell(self._pool.places(way.dest), record.version)  # its server is up
+            part = move.part(way.source, way.dest)
+            self._change(record, part, moving=slots_text(slots))
+            return 0.0
+        self._wait_for(record, move, f"jobs that run of {len(running)} task groups, such as "
+                       f"{running[0][1].decode('utf-8', 'backslashreplace')}")  # fmt: skip
+        return _BUSY_S
+
+    def _wait_for(self, record: RouteRecord, move: Move, what: str) -> None:
+        reason = f"waits for {what}"
+        if move.reason != move.because(reason).reason:
+            self._change(record, move.because(reason))
+
+    def _astray(self, move: Move) -> Way | None:
+        """Return slots that have jobs where they are not: of producers that knew no better."""
+        goal = move.table()
+        for number in range(move.largest):
+            ways: dict[int, set[int]] = {}
+            away = {slot for slot, where in enumerate(goal) if where != number}
+            for place, walked in self._carrier.found(number, away.__contains__).items():
+                for group, slot in walked.slots.items():
+                    if (place.name, group) not in self._kept:
+                        ways.setdefault(goal[slot], set()).add(slot)
+            for dest, slots in ways.items():
+                return Way(number, dest, tuple(slots))
+        return None
+
+    def _carry(self, record: RouteRecord, move: Move) -> None:
+        """Carry the slots that are closed, and open them where they are by then."""
+        slots, table = read_slots(record.moving), list(table_of(self._pool.config.topology.view))
+        source, dest, goal = move.source, move.dest, move.table()
+        first = min(slots)
+        if goal[first] == source and table[first] == source:  # aborted: the same, back
+            self._change(record, move.part(dest, source))
+            return
+        places = [*self._pool.places(source), *self._pool.places(dest)]
+        self._carrier.tell(places, record.version)
+        found = self._carrier.found(source, slots.__contains__)
+        running = self._carrier.drained(record.version, found)
+        if running:  # a job came and started before the slots were closed
+            self._busy |= {slot for slot, _ in running}
+            version = self._change(record, move.part(), moving="")
+            self._carrier.tell(places, version)
+            self._carrier.thaw(places, version)
+            return
+        back = move.stage is Stage.ABORTING
+        for place, walked in found.items():
+            kept = self._carrier.carry(place, dest, record.version, walked, back=back)
+            self._kept |= {(place.name, group) for group in kept}
+        for slot in slots:
+            table[slot] = dest
+        version = self._change(record, move.part(), slots=table_text(table), moving="")
+        places = [*self._pool.places(source), *self._pool.places(dest)]
+        self._carrier.tell(places, version)
+        self._carrier.thaw(places, version)
+        self._note("")
+
+    def _end(self, record: RouteRecord, move: Move) -> float:
+        """Retire partitions that are not needed, and end the move."""
+        places = self._pool.places()
+        for place in places:
+            if place.number >= move.partitions and (jobs := place.observe().jobs):
+                self._wait_for(record, move, f"{jobs:,} jobs of partition {place.name} to end: "
+                               "others have their ids where they are to go")  # fmt: skip
+                return self._interval_s
+        self._carrier.tell(places, record.version, batches=True)
+        self._carrier.thaw(places, record.version)
+        aborted = move.stage is Stage.ABORTING
+        table = move.table()
+        plain = is_plain(table, move.partitions)
+        self._change(
+            record,
+            move.over(Stage.ABORTED if aborted else Stage.ENDED),
+            partitions=str(move.partitions),
+            layout=MOD if plain else TABLE,
+            slots="" if plain else move.goal,
+        )
+        _log.info("the queue has %d partitions now", move.partitions)
+        return self._forget()

@@ -1,0 +1,244 @@
+"""Moves of slots as people see, ask for and abort them. A coordinator carries them out.
+
+    set N --checks--> asked --the leader takes it up--> moving ... --> ended
+                       `--nobody does--> taken back, with the reason
+
+All that can be known is checked before anything is written; the leader checks what may have come
+since, before it moves anything.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.client.pool import QueuePool
+from queuepool.errors import ScriptError, UnavailableError
+from queuepool.models import PartitionState, RouteRecord
+from queuepool.routing.moves import Move, Stage, asked, differing, move_text, read_move, table_of
+from queuepool.routing.topology import MAX_PARTITIONS
+from queuepool.routing.views import OPEN, View, read_slots, read_table
+from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.producer import route
+
+TAKEN_UP_S = 15.0
+_LOOK_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Where slots are, and are to be. view: the route by which that is."""
+
+    record: RouteRecord
+    view: View
+    move: Move | None
+
+    @property
+    def under_way(self) -> Move | None:
+        """Return the move that is not over."""
+        return self.move if self.move is not None and self.move.under_way else None
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Return how many slots are at their goal, of those that are to move."""
+        move = self.under_way
+        if move is None:
+            return 0, 0
+        table, goal = table_of(self.view), move.table()
+        begun = move.stage is not Stage.ASKED
+        back = read_table(move.back, move.largest) if begun else table
+        if move.stage is Stage.ABORTING:
+            back = table
+        left = sum(map(len, differing(table, goal).values()))
+        total = max(left, sum(map(len, differing(back, goal).values())))
+        return total - left, total
+
+    @property
+    def on_their_way(self) -> int:
+        """Return how many slots are closed to producers just now."""
+        return len(read_slots(self.record.moving))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One partition: its slots, and what it has. state: None when its server does not answer."""
+
+    number: int
+    server: str
+    slots: int
+    goal: int
+    state: PartitionState | None
+
+
+class Moves:
+    """Reads the move of a queue, asks for one, and aborts it."""
+
+    def __init__(self, pool: QueuePool) -> None:
+        self._pool = pool
+
+    def facts(self) -> Facts:
+        """Return where it stands. Raises CommandError for a queue that nobody has used."""
+        record = self._pool.route.read()
+        if record is None:
+            raise CommandError(
+                "no process has used this queue yet, so it has no route record: start a consumer "
+                "or a coordinator first",
+                Exit.USAGE,
+            )
+        return Facts(record, self._pool.config.topology.view, read_move(record))
+
+    def lines(self, facts: Facts) -> list[Line]:
+        """Return all partitions."""
+        slots = Counter(table_of(facts.view))
+        goal = slots if facts.under_way is None else Counter(facts.under_way.table())
+        found = []
+        for number, server in enumerate(facts.view.placement):
+            try:
+                state = self._pool.partition(number).observe()
+            except UnavailableError:
+                state = None
+            found.append(Line(number, server, slots[number], goal[number], state))
+        return found
+
+    def set_partitions(self, count: int, *, on: str = "") -> Facts:
+        """Ask for a move to so many partitions, and wait until it begins. Raises CommandError."""
+        facts = self._may_begin(count)
+        servers = self._servers(facts, count, on)
+        self._all_answer(facts, count, on)
+        self._has_leader()
+        move = asked(facts.view, count, servers=servers, at_ms=round(time.time() * 1000))
+        self._change(facts, move)
+        facts = self._begun()
+        if facts.move is not None and facts.move.stage is Stage.REFUSED:
+            raise CommandError(f"{facts.move.reason}; nothing was moved")
+        return facts
+
+    def abort(self) -> Facts:
+        """Let a move go back. Raises CommandError if there is none, or it is going back already."""
+        for _ in range(20):
+            facts = self.facts()
+            move = facts.under_way
+            if move is None:
+                raise CommandError("no move is under way; nothing was done")
+            if move.stage is Stage.ABORTING:
+                raise CommandError("the move is aborted already, and on its way back")
+            is_asked = move.stage is Stage.ASKED
+            try:
+                self._change(facts, move.over(Stage.ABORTED) if is_asked else move.aborted())
+            except _ChangedError:  # the leader made a step meanwhile
+                continue
+            return self.facts()
+        raise CommandError("the move makes step after step: try again")
+
+    def _may_begin(self, count: int) -> Facts:
+        if not 1 <= count <= MAX_PARTITIONS:
+            raise CommandError(
+                f"{count} partitions are not possible: use 1 to {MAX_PARTITIONS}", Exit.USAGE
+            )
+        facts = self.facts()
+        if facts.record.migration == OPEN:
+            raise CommandError(
+                "this queue is being moved to partitions (`queuepool migrate status`): seal that "
+                "first; nothing was done"
+            )
+        if facts.under_way is not None:
+            raise CommandError(
+                f"a move to {facts.under_way.partitions} partitions is under way (`queuepool "
+                "moves`): wait for its end, or abort it (`queuepool moves abort`); nothing was done"
+            )
+        if count == len(facts.view.placement) and not differing(
+            table_of(facts.view), asked(facts.view, count).table()
+        ):
+            raise CommandError(f"there are {count} partitions already; nothing was done")
+        return facts
+
+    def _servers(self, facts: Facts, count: int, on: str) -> str:
+        """Return the placement during and after the move; empty: there is one server."""
+        known = self._pool.config.topology.servers
+        if on and on not in known:
+            raise CommandError(
+                f"there is no server {on!r}: QUEUEPOOL_SERVERS names {', '.join(known)}", Exit.USAGE
+            )
+        if len(known) == 1:
+            return ""
+        places = [*facts.view.placement, *facts.view.retired]
+        if count > len(places) and not on:
+            raise CommandError(
+                f"name the server of partitions {len(places)} to {count - 1}: --on "
+                f"{next(iter(known))}, for example; nothing was done",
+                Exit.USAGE,
+            )
+        places += [on] * (count - len(places))
+        return ",".join(f"{n}={name}" for n, name in enumerate(places))
+
+    def _all_answer(self, facts: Facts, count: int, on: str) -> None:
+        """Raise unless all partitions answer, and none has what cannot move."""
+        try:
+            for place in self._pool.places():
+                if place.run(flow.batches(0, 1))[0]:
+                    raise CommandError(
+                        f"partition {place.name} has batches or flows, which cannot move yet: let "
+                        "them end and be forgotten (`queuepool flow list`); nothing was done"
+                    )
+            topology, keyspace = self._pool.config.topology, self._pool.config.keyspace
+            name = on or next(iter(topology.servers))
+            for number in range(len(facts.view.homes), count):
+                self._pool.servers[name].run(keyspace.partition(number), [route.peek()])
+        except UnavailableError as error:
+            raise CommandError(
+                f"not all partitions answer, and nothing was done: {error}", Exit.UNAVAILABLE
+            ) from None
+
+    def _has_leader(self) -> None:
+        server, key = self._pool.system
+        verb = lead.lead("", lease_ms=1, address="")
+        if verb.read(server.run(key, [verb])[0]).lease_ms <= 0:
+            raise CommandError(
+                "no coordinator leads, so nothing would be moved: start one (`queuepool "
+                "coordinator`); nothing was done"
+            )
+
+    def _begun(self) -> Facts:
+        """Wait for the leader to take a move up; else take it back."""
+        until_s, pause = time.monotonic() + TAKEN_UP_S, threading.Event()
+        while True:
+            facts = self.facts()
+            if facts.under_way is None or facts.under_way.stage is not Stage.ASKED:
+                return facts
+            if time.monotonic() >= until_s:
+                break
+            pause.wait(_LOOK_S)
+        said = f" It says: {facts.under_way.reason}." if facts.under_way.reason else ""
+        try:
+            self._change(facts, facts.under_way.over(Stage.ABORTED))
+        except _ChangedError:
+            return self.facts()
+        raise CommandError(
+            f"no coordinator took the move up within {TAKEN_UP_S:g} s, so it was taken back and "
+            f"nothing was moved.{said} Is the leader of this version, and does it have the rights "
+            "of `ops` (docs/moves.md)?"
+        )
+
+    def _change(self, facts: Facts, move: Move) -> None:
+        server, key = self._pool.system
+        changes = {"move": move_text(move)}
+        verb = operate.change_route(facts.record.version, secrets.token_hex(8), changes)
+        try:
+            changed, _ = verb.read(server.run(key, [verb])[0])
+        except ScriptError as error:
+            raise CommandError(f"{error} This command needs the rights of an operator") from None
+        if not changed:
+            raise _ChangedError
+
+
+class _ChangedError(CommandError):
+    """Someone else changed the record."""
+
+    def __init__(self) -> None:
+        super().__init__("the route was changed meanwhile; nothing was done: try again")

@@ -1,0 +1,179 @@
+"""The stored plan of a move, which commands write and the leading coordinator carries out. Pure.
+
+    asked --leader: nothing is in the way--> moving --every slot at its goal, nothing left--> ended
+      |                                        |
+      |--leader: something is--> refused       +--abort--> aborting --the same, back--> aborted
+      `--abort--> aborted
+
+It is the field `move` of the route record, so whoever changes it does so with the version that it
+read, and a plan is never half there. While it is moving or aborting, `goal` says where each slot is
+to be, and the record where it is: what is left to do is the difference. `source` and `dest` belong
+to the slots that the record has as `moving`, of which there is one part at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from queuepool.errors import ConfigurationError
+from queuepool.models import RouteRecord
+from queuepool.routing.slots import SLOTS
+from queuepool.routing.views import View, read_table, table_text
+
+_LONGEST = 300  # characters of a reason
+
+
+class Stage(StrEnum):
+    """How far a move is."""
+
+    ASKED = "asked"
+    MOVING = "moving"
+    ABORTING = "aborting"
+    ENDED = "ended"
+    ABORTED = "aborted"
+    REFUSED = "refused"
+
+
+UNDER_WAY = frozenset((Stage.ASKED, Stage.MOVING, Stage.ABORTING))
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A move to so many partitions. goal: the partition of each slot at the end; back: before it.
+
+    before: how many partitions there were. servers: where partitions are to be, as
+    QUEUEPOOL_PLACEMENT; empty: as it was. source, dest: of the slots that are on their way, -1 if
+    none are. at_ms: when it was asked for. reason: why it was refused, or what it waits for.
+    """
+
+    stage: Stage
+    partitions: int
+    before: int
+    goal: str = ""
+    back: str = ""
+    servers: str = ""
+    source: int = -1
+    dest: int = -1
+    at_ms: int = 0
+    reason: str = ""
+
+    @property
+    def under_way(self) -> bool:
+        """Return whether there is anything left to do."""
+        return self.stage in UNDER_WAY
+
+    @property
+    def largest(self) -> int:
+        """Return how many partitions there are while it is under way."""
+        return max(self.partitions, self.before)
+
+    def table(self) -> tuple[int, ...]:
+        """Return the goal. Raises ConfigurationError when it is damaged."""
+        return read_table(self.goal, self.largest)
+
+    def begun(self) -> Move:
+        """Return it under way."""
+        return msgspec.structs.replace(self, stage=Stage.MOVING, reason="")
+
+    def because(self, reason: str) -> Move:
+        """Return it with what it waits for."""
+        return msgspec.structs.replace(self, reason=reason[:_LONGEST])
+
+    def part(self, source: int = -1, dest: int = -1) -> Move:
+        """Return it with some slots on their way, or none."""
+        return msgspec.structs.replace(self, source=source, dest=dest, reason="")
+
+    def aborted(self) -> Move:
+        """Return it on the way back."""
+        return msgspec.structs.replace(
+            self,
+            stage=Stage.ABORTING,
+            partitions=self.before,
+            before=self.partitions,
+            goal=self.back,
+            reason="",
+        )
+
+    def over(self, stage: Stage, reason: str = "") -> Move:
+        """Return what is kept of it."""
+        return Move(
+            stage=stage,
+            partitions=self.partitions,
+            before=self.before,
+            at_ms=self.at_ms,
+            reason=reason[:_LONGEST],
+        )
+
+
+_decoder, _encoder = msgspec.json.Decoder(Move), msgspec.json.Encoder()
+
+
+def read_move(record: RouteRecord | None) -> Move | None:
+    """Return the move of a record, None if there never was one. Raises ConfigurationError."""
+    if record is None or not record.move:
+        return None
+    try:
+        return _decoder.decode(record.move)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise ConfigurationError(f"the move in the route record cannot be read: {error}") from None
+
+
+def move_text(move: Move) -> str:
+    """Return a move as the record has it."""
+    return _encoder.encode(move).decode()
+
+
+def table_of(view: View) -> tuple[int, ...]:
+    """Return the partition of each slot."""
+    return tuple(map(view.home_of_slot, range(SLOTS)))
+
+
+def asked(view: View, partitions: int, *, servers: str = "", at_ms: int = 0) -> Move:
+    """Return the plan of a move to so many partitions."""
+    table = table_of(view)
+    return Move(
+        stage=Stage.ASKED,
+        partitions=partitions,
+        before=len(view.placement),
+        goal=table_text(balanced(table, partitions)),
+        back=table_text(table),
+        servers=servers,
+        at_ms=at_ms,
+    )
+
+
+def balanced(table: Sequence[int], partitions: int) -> tuple[int, ...]:
+    """Return where slots are when so many partitions share them evenly.
+
+    As few move as possible; where slot mod N moves no more, it is that.
+    """
+    plain = tuple(slot % partitions for slot in range(SLOTS))
+    room = [SLOTS // partitions + (n < SLOTS % partitions) for n in range(partitions)]
+    found, homeless = list(table), list[int]()
+    for slot, where in enumerate(table):
+        if where < partitions and room[where] > 0:
+            room[where] -= 1
+        else:
+            homeless.append(slot)
+    if sum(a != b for a, b in zip(plain, table, strict=True)) <= len(homeless):
+        return plain
+    free = (n for n in range(partitions) for _ in range(room[n]))
+    for slot in homeless:
+        found[slot] = next(free)
+    return tuple(found)
+
+
+def differing(table: Sequence[int], goal: Sequence[int]) -> dict[tuple[int, int], list[int]]:
+    """Return the slots that are not where they are to be: by where they are, and are to be."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for slot, way in enumerate(zip(table, goal, strict=True)):
+        if way[0] != way[1]:
+            found.setdefault(way, []).append(slot)
+    return found
+
+
+def is_plain(table: Sequence[int], partitions: int) -> bool:
+    """Return whether a table says nothing but slot mod N."""
+    return all(where == slot % partitions for slot, where in enumerate(table))

@@ -1,0 +1,255 @@
+"""queuepool partitions and moves on a real server: under load, refused, aborted, and watched."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from consumer.loop.lifecycle import Consumer
+from consumer.settings import ConsumerSettings
+from coordinator.loop.leadership import Leadership
+from coordinator.loop.moving import Mover
+from queuepool import After, PoolConfig, QueuePool
+from queuepool.cli.exits import Exit
+from queuepool.partitions.route import Leave
+from queuepool.process.keeping import RouteKeeper
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
+from queuepool.tasks.registry import Registry
+from queuepool.verbs.owner import verbs as own
+from tests.contract import world as w
+from tests.shell import Shell
+from tests.waiting import wait_until
+
+KEYS = 40
+MakePool = Callable[[], QueuePool]
+
+
+@pytest.fixture
+def make_pool(redis_url: str, stage: str) -> Iterator[MakePool]:
+    with ExitStack() as pools:
+
+        def make() -> QueuePool:
+            config = PoolConfig(topology=single(redis_url, 2), keyspace=Keyspace(stage))
+            return pools.enter_context(QueuePool(config=config))
+
+        yield make
+
+
+@pytest.fixture
+def app(make_pool: MakePool) -> QueuePool:
+    made = make_pool()
+    made.route.read(Leave.RECORD)
+    return made
+
+
+@pytest.fixture
+def commands(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    monkeypatch.setenv("QUEUEPOOL_PARTITIONS", "2")
+    monkeypatch.setattr("queuepool.cli.inspection.moving.TAKEN_UP_S", 5.0)
+    return shell
+
+
+@contextmanager
+def leading(make_pool: MakePool) -> Iterator[Mover]:
+    """A leader that does nothing but move slots."""
+    pool = make_pool()
+    pool.route.read()
+    server, key = pool.system
+    leadership = Leadership(server, key, lease_s=60)
+    assert leadership.renew().leading
+    mover = Mover(pool, leadership.leading_epoch, share=100, interval_s=0.02)
+    mover.start()
+    try:
+        yield mover
+    finally:
+        mover.stop()
+        leadership.resign()
+
+
+class Work:
+    """Consumers that note what they ran, and in which order."""
+
+    def __init__(self) -> None:
+        self.registry, self.lock = Registry(), threading.Lock()
+        self.ran: defaultdict[str, list[int]] = defaultdict(list)
+        self.count = 0
+
+        @self.registry.task
+        def note(key: str, n: int) -> None:
+            with self.lock:
+                self.ran[key].append(n)
+                self.count += 1
+
+    @contextmanager
+    def consumers(self, make_pool: MakePool, count: int) -> Iterator[None]:
+        with ExitStack() as running:
+            for _ in range(count):
+                running.enter_context(self._consumer(make_pool()))
+            yield
+
+    @contextmanager
+    def _consumer(self, pool: QueuePool) -> Iterator[None]:
+        settings = ConsumerSettings(workers=1, lease_s=5, drain_s=5)
+        made = Consumer(pool, settings, registry=self.registry)
+        keeper = RouteKeeper(pool, lambda _: None, interval_s=0.2)
+        thread = threading.Thread(target=made.run)
+        keeper.start()
+        thread.start()
+        try:
+            yield
+        finally:
+            made.stop()
+            keeper.stop()
+            thread.join(30)
+            assert not thread.is_alive()
+
+    def has_run(self, count: int) -> bool:
+        return self.count >= count
+
+
+class Producer:
+    """Enqueues jobs, some of each key after the others, until it is stopped."""
+
+    def __init__(self, pools: list[QueuePool]) -> None:
+        self._pools, self.sent = pools, 0
+        self._stop, self._error = threading.Event(), list[BaseException]()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                numbers = range(self.sent, self.sent + KEYS)
+                pool = self._pools[self.sent // KEYS % len(self._pools)]
+                rows = ({"key": f"k{n % KEYS}", "n": n // KEYS} for n in numbers)
+                found = pool.enqueue_many("note", rows, partition_key=lambda row: str(row["key"]))
+                assert found.accepted == KEYS
+                self.sent += KEYS
+                self._stop.wait(0.01)
+        except BaseException as error:
+            self._error.append(error)
+
+    def __enter__(self) -> Producer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(60)
+        assert not self._error, self._error
+
+    def goes_on(self) -> None:
+        target = self.sent + 3 * KEYS
+        wait_until(lambda: self.sent >= target or self._error, 60)
+
+
+def set_to(shell: Shell, count: int, *more: str) -> dict[str, object]:
+    assert shell.run("partitions", "set", str(count), "--wait", "--json", *more) == Exit.OK, (
+        shell.err
+    )
+    found: dict[str, object] = shell.lines[-1]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_partitions_grow_and_shrink_under_load(
+    commands: Shell, app: QueuePool, make_pool: MakePool
+) -> None:
+    work = Work()
+    with leading(make_pool), work.consumers(make_pool, 4):
+        with Producer([app, make_pool()]) as producer:
+            producer.goes_on()
+            for count in (4, 1, 3):
+                assert set_to(commands, count)["stage"] == "ended"
+                producer.goes_on()
+        wait_until(lambda: work.has_run(producer.sent), 120)
+        wait_until(lambda: not any(p.observe().jobs for p in app.partitions()), 30)
+
+    assert work.count == producer.sent, "nothing ran twice"
+    for key, numbers in work.ran.items():
+        assert numbers == sorted(numbers), key
+    counts = [app.group(f"k{n}").status() for n in range(KEYS)]
+    assert sum(status.total for status in counts) <= producer.sent
+
+
+def test_jobs_move_and_the_command_tells(
+    commands: Shell, app: QueuePool, make_pool: MakePool
+) -> None:
+    for n in range(KEYS):
+        app.enqueue_many("note", ({"key": "", "n": i} for i in range(5)), partition_key=f"k{n}")
+    with leading(make_pool):
+        found = set_to(commands, 4, "--reason", "more work")
+        assert (found["partitions"], found["stage"]) == (4, "ended")
+        assert commands.run("partitions", "show") == Exit.OK
+        assert commands.out.count("1024") == 8
+        lines = commands.json("partitions", "show")
+        assert sum(line["jobs"] for line in lines) == 5 * KEYS
+        assert commands.run("moves") == Exit.OK
+        assert "from 2 to 4 partitions, has ended" in commands.out
+        commands.run("log", "--kind", "act")
+        assert "partitions set 4" in commands.out
+        found = set_to(commands, 1)
+        assert found["partitions"] == 1
+    assert sum(app.group(f"k{n}").status().total for n in range(KEYS)) == 5 * KEYS
+    assert app.partition(0).audit().clean
+
+
+@pytest.mark.parametrize("count", ["0", "4097"])
+def test_a_count_that_is_not_possible_is_refused(
+    commands: Shell, app: QueuePool, count: str
+) -> None:
+    assert commands.run("partitions", "set", count) == Exit.USAGE
+    assert "use 1 to 4096" in commands.err
+
+
+def test_what_cannot_begin_is_refused_and_changes_nothing(
+    commands: Shell, app: QueuePool, make_pool: MakePool
+) -> None:
+    before = app.route.read()
+    assert commands.run("partitions", "set", "4") == Exit.FAILED
+    assert "no coordinator leads" in commands.err
+    with leading(make_pool):
+        assert commands.run("partitions", "set", "2") == Exit.FAILED
+        assert "2 partitions already" in commands.err
+        assert commands.run("partitions", "set", "4", "--on", "big") == Exit.USAGE
+        app.enqueue_many("note", [{"key": "a", "n": 1}], partition_key="a", then=After("note", {}))
+        assert commands.run("partitions", "set", "4") == Exit.FAILED
+        assert "batches or flows" in commands.err
+    assert app.route.read() == before
+    assert commands.run("moves", "abort") == Exit.FAILED
+    assert "no move is under way" in commands.err
+
+
+def test_a_move_that_nobody_takes_up_is_taken_back(
+    commands: Shell, app: QueuePool, make_pool: MakePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queuepool.cli.inspection.moving.TAKEN_UP_S", 0.0)
+    monkeypatch.setattr(Mover, "look", lambda _self: 1.0)
+    with leading(make_pool):
+        assert commands.run("partitions", "set", "4") == Exit.FAILED
+    assert "no coordinator took the move up" in commands.err
+    assert len(app.partitions()) == 2
+
+
+def test_a_second_move_is_refused_and_an_abort_goes_back(
+    commands: Shell, app: QueuePool, make_pool: MakePool
+) -> None:
+    key = "import-42"  # of partition 1
+    app.enqueue_many("note", ({"key": key, "n": n} for n in range(9)), partition_key=key)
+    owned = app.partition(1).acquire(lease_s=60)
+    assert not isinstance(owned, own.Held)
+    claims = w.claim(owned, 1)
+    with leading(make_pool):
+        assert commands.run("partitions", "set", "1") == Exit.OK, commands.err
+        assert commands.run("partitions", "set", "8") == Exit.FAILED
+        assert "is under way" in commands.err
+        assert commands.run("moves", "abort") == Exit.OK
+        w.finish(owned, claims)
+        assert commands.run("moves", "watch", "--interval", "0.05s") == Exit.OK
+        assert commands.out.endswith("2 partitions; the last move was aborted\n")
+    assert app.partition(1).group(key.encode()).left == 8

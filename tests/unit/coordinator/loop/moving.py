@@ -1,0 +1,141 @@
+"""A queue in memory whose slots move: who drives, what is there, and where a driver dies."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from coordinator.loop.moving import Mover
+from queuepool import PoolConfig, QueuePool
+from queuepool.partitions.route import Leave
+from queuepool.protocol import codec
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.moves import Move, asked, move_text, read_move
+from queuepool.routing.topology import single
+from queuepool.servers import Reply
+from queuepool.testing import FakeClock, MemoryServer
+from queuepool.verbs import Verb
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.owner import verbs as own
+from tests.contract import world as w
+
+EPOCH = 7
+KEYS = [f"k{n}" for n in range(12)]
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class Mortal(MemoryServer):
+    """A server whose caller dies at one of its calls. at: the number of the call."""
+
+    def __init__(self) -> None:
+        super().__init__(FakeClock())
+        self.calls, self.at, self.executed = 0, 0, True
+        self.before: Callable[[int], None] = lambda _n: None
+
+    def run_many(self, calls: Sequence[tuple[bytes, Verb[Any]]]) -> list[Reply]:
+        self.calls += 1
+        self.before(self.calls)
+        if self.calls == self.at and not self.executed:
+            raise Died
+        replies = super().run_many(calls)
+        if self.calls == self.at:
+            raise Died
+        return replies
+
+
+class Queue:
+    """A queue of two partitions. lines: of each key, the numbers of its jobs in their order."""
+
+    def __init__(self, partitions: int = 2) -> None:
+        self.server = Mortal()
+        self.partitions = partitions
+        self.app, self.ops = self.pool(), self.pool()
+        self.app.route.read(Leave.RECORD)
+        self.driver = self.pool()
+        self.mover = self.elect()
+
+    def pool(self) -> QueuePool:
+        config = PoolConfig(
+            topology=single("memory:", self.partitions), keyspace=Keyspace("t"), retry_for_s=0.0
+        )
+        return QueuePool(config=config, servers={"main": self.server})
+
+    def elect(self) -> Mover:
+        """Let another process lead, which knows nothing."""
+        self.driver = self.pool()
+        self.driver.route.read()
+        self.mover = Mover(self.driver, lambda: EPOCH, share=100, interval_s=0.0, drain_s=0.0)
+        return self.mover
+
+    def fill(self, jobs: int = 3, keys: Sequence[str] = KEYS) -> None:
+        for key in keys:
+            rows = ({"key": key, "n": n} for n in range(jobs))
+            self.app.enqueue_many("t", rows, partition_key=key)
+
+    @property
+    def move(self) -> Move | None:
+        return read_move(self.ops.route.read())
+
+    def change(self, made: Callable[[Move | None], Move]) -> None:
+        record = self.ops.route.read()
+        assert record is not None
+        server, key = self.ops.system
+        changes = {"move": move_text(made(read_move(record)))}
+        verb = operate.change_route(record.version, secrets.token_hex(4), changes)
+        assert verb.read(server.run(key, [verb])[0])[0]
+
+    def ask(self, partitions: int) -> None:
+        self.change(lambda _: asked(self.ops.config.topology.view, partitions))
+
+    def abort(self) -> None:
+        def back(move: Move | None) -> Move:
+            assert move is not None
+            return move.aborted()
+
+        self.change(back)
+
+    def look(self) -> bool:
+        """Let the leader do a step; return whether a move is under way still."""
+        self.mover.look()
+        move = read_move(self.driver.config.topology.view.record)
+        return move is not None and move.under_way
+
+    def drive(self, most: int = 300) -> int:
+        """Let it go to the end; return how many steps that took."""
+        for n in range(most):
+            if not self.look():
+                return n
+        raise AssertionError(f"no end: {self.move}")
+
+    def jobs(self) -> dict[int, int]:
+        self.ops.route.read()
+        return {place.number: place.observe().jobs for place in self.ops.partitions()}
+
+    def totals(self) -> dict[str, tuple[int, int, int, int]]:
+        """Return what a user sees of each group."""
+        found = {key: self.app.group(key).status() for key in KEYS}
+        return {key: (s.total, s.left, s.done, s.dead) for key, s in found.items()}
+
+    def run_all(self) -> dict[str, list[int]]:
+        """Run everything; return the numbers of each key's jobs in the order of their starts."""
+        ran: dict[str, list[int]] = {}
+        self.ops.route.read()
+        for place in self.ops.places():
+            owned = place.acquire(lease_s=600)
+            assert not isinstance(owned, own.Held)
+            while (claims := w.claim(owned)).taken:
+                for body in claims.bodies:
+                    payload: Any = codec.decode_envelope(body).payload
+                    ran.setdefault(payload["key"], []).append(payload["n"])
+                w.finish(owned, claims)
+            owned.run(own.release(owned.ownership, drain_lease_ms=0))
+        return ran
+
+    def tell_nobody(self, number: int) -> int:
+        """Return the least version that a partition accepts."""
+        return self.ops.partition(number).run(lead.turn_away(0))

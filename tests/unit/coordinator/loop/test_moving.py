@@ -1,0 +1,224 @@
+"""The leader moves slots: nothing is lost or doubled, wherever a driver dies or is told to stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from queuepool import After, Limit
+from queuepool.errors import UnavailableError
+from queuepool.routing.moves import Stage
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
+from queuepool.verbs.producer.verbs import ANY_VERSION
+from tests.contract import world as w
+from tests.unit.coordinator.loop.moving import KEYS, Died, Queue
+
+ORDER = {key: list(range(3)) for key in KEYS}
+
+
+@pytest.fixture
+def queue() -> Queue:
+    made = Queue()
+    made.fill()
+    return made
+
+
+def test_partitions_grow_and_shrink_and_jobs_keep_their_order(queue: Queue) -> None:
+    before = queue.totals()
+    for count in (4, 1, 3):
+        queue.ask(count)
+        queue.drive()
+
+        assert queue.move is not None
+        assert (queue.move.stage, queue.move.partitions) == (Stage.ENDED, count)
+        jobs = queue.jobs()
+        assert len(jobs) == count
+        assert all(jobs.values()), jobs
+        assert sum(jobs.values()) == 3 * len(KEYS)
+        assert queue.totals() == before
+    assert queue.run_all() == ORDER
+
+
+def test_a_producer_with_an_old_route_finds_its_way(queue: Queue) -> None:
+    old = queue.pool()
+    old.group("k0").status()
+    queue.ask(4)
+    queue.drive()
+
+    queue.app.enqueue_many("t", [{"key": "k0", "n": 3}], partition_key="k0")
+    old.enqueue_many("t", [{"key": "k0", "n": 4}], partition_key="k0")
+    assert queue.run_all() == ORDER | {"k0": [0, 1, 2, 3, 4]}
+
+
+def _small() -> Queue:
+    queue = Queue()
+    queue.fill(1, KEYS[:4])
+    queue.run_all()  # so that totals are to be carried, too
+    queue.fill(1, KEYS[:4])
+    return queue
+
+
+def _calls_of_a_move() -> int:
+    queue = _small()
+    queue.ask(4)
+    queue.server.calls = 0
+    queue.drive()
+    return queue.server.calls
+
+
+@pytest.mark.parametrize("aborted", [False, True])
+@pytest.mark.parametrize("executed", [True, False])
+@pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_driver_that_dies_at_any_call_is_replaced_and_nothing_is_lost_or_doubled(
+    step: int, executed: bool, aborted: bool
+) -> None:
+    for at in range(1 + executed, _calls_of_a_move() + 1, step):
+        queue = _small()
+        before = queue.totals()
+        queue.ask(4)
+        queue.server.calls, queue.server.at, queue.server.executed = 0, at, executed
+        with pytest.raises(Died):
+            queue.drive()
+        queue.elect()
+        if aborted and queue.move is not None and queue.move.stage is Stage.MOVING:
+            queue.abort()
+        queue.drive()
+        assert queue.totals() == before, at
+        assert sum(queue.jobs().values()) == 4, at
+        assert queue.run_all() == {key: [0] for key in KEYS[:4]}, at
+
+
+@pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.slow)])
+def test_an_abort_at_any_call_brings_everything_back(step: int) -> None:
+    for at in range(1, _calls_of_a_move() - 12, step):
+        queue = _small()
+        before, jobs = queue.totals(), queue.jobs()
+        queue.ask(4)
+        queue.look()
+
+        def abort(n: int, queue: Queue = queue, at: int = at) -> None:
+            if n >= at:
+                queue.server.before = lambda _n: None
+                queue.abort()
+
+        queue.server.calls, queue.server.before = 0, abort
+        queue.drive()
+        assert queue.move is not None
+        if queue.move.stage is Stage.ABORTED:
+            assert queue.jobs() == jobs, at
+        assert queue.totals() == before, at
+        assert queue.run_all() == {key: [0] for key in KEYS[:4]}, at
+
+
+def test_groups_with_running_jobs_go_when_these_have_ended(queue: Queue) -> None:
+    owned = queue.ops.partition(1).acquire(lease_s=600)
+    assert not isinstance(owned, own.Held)
+    claims = w.claim(owned, 1)
+    queue.ask(1)
+    while queue.look() and not (queue.move and queue.move.reason):
+        pass
+
+    assert queue.move is not None
+    assert "waits for jobs that run" in queue.move.reason
+    assert queue.jobs()[1] < 4, "others do not wait"
+    w.finish(owned, claims)
+    queue.drive()
+    assert sum(queue.jobs().values()) == 3 * len(KEYS) - 1
+
+
+def test_a_move_is_refused_where_batches_are_and_none_can_be_defined_meanwhile() -> None:
+    queue = Queue()
+    queue.app.enqueue_many("t", [{"key": "a", "n": 0}], partition_key="a", then=After("t", {}))
+    queue.ask(4)
+    queue.drive()
+    assert queue.move is not None
+    assert queue.move.stage is Stage.REFUSED
+    assert "batches" in queue.move.reason
+    queue.app.enqueue_many("t", [{"key": "b", "n": 0}], partition_key="b", then=After("t", {}))
+
+    queue = Queue()
+    queue.ask(4)
+    queue.look()
+    with pytest.raises(UnavailableError, match="slots move"):
+        queue.app.enqueue_many("t", [{"key": "a", "n": 0}], partition_key="a", then=After("t", {}))
+    queue.drive()
+    queue.app.enqueue_many("t", [{"key": "a", "n": 0}], partition_key="a", then=After("t", {}))
+
+
+def test_limits_keep_their_homes(queue: Queue) -> None:
+    names = [f"limit-{n}" for n in range(8)]
+    for name in names:
+        queue.app.limits.set(Limit(name, rate=5))
+    queue.ask(3)
+    queue.drive()
+    queue.ask(1)
+    queue.drive()
+
+    queue.app.group("k0").status()
+    assert sorted(each.name for each in queue.ops.limits.list()) == names
+    assert all(queue.app.limits.get(name) is not None for name in names)
+
+
+def test_jobs_of_every_place_go_along(queue: Queue) -> None:
+    queue.app.enqueue("t", {"key": "k1", "n": 9}, partition_key="k1", delay_s=60, unique="one")
+    queue.app.enqueue("t", {"key": "v", "n": 0}, partition_key="v", pool="video")
+    queue.app.enqueue("t", {"key": "s", "n": 0}, partition_key="s", tenant="acme")
+    queue.app.group("k2").hold()
+    queue.app.group("k3").configure(serial=True)
+    queue.ask(1)
+    queue.drive()
+
+    ran = queue.run_all()
+    others = {key: numbers for key, numbers in ORDER.items() if key != "k2"}
+    assert ran == others | {"v": [0], "s": [0]}
+    assert queue.app.group("k2").status().left == 3
+    assert queue.app.group("k1").status().delayed == 1
+    assert queue.app.enqueue("t", {}, partition_key="k1", unique="one").status == "conflict"
+
+
+def test_new_partitions_know_the_settings_of_tenants(queue: Queue) -> None:
+    queue.app.tenant("acme").configure(weight=3, max_running=2)
+    queue.app.tenant("other").hold()
+    queue.ask(4)
+    queue.drive()
+
+    queue.ops.route.read()
+    for number in (2, 3):
+        place = queue.ops.partition(number)
+        acme = place.run(produce.tenant(b"acme"))
+        assert (acme.weight, acme.max_running, acme.held_ms) == (3, 2, None)
+        assert place.run(produce.tenant(b"other")).held_ms
+
+
+def test_what_came_by_no_route_is_found_where_it_is(queue: Queue) -> None:
+    queue.ask(4)
+    queue.drive()
+    queue.ops.route.read()
+    route = queue.ops.producer.route
+    away = next(key for key in KEYS if route(key).partition == 2)
+    slot = route(away).slot
+    text = w.tail(away.encode(), b'{"key":"%s","n":3}' % away.encode(), slot)
+    runs: list[Any] = [2, away.encode(), 0, 1, b"late", text]
+    size = 13 + len(text)
+    late = produce.enqueue(runs, jobs=1, size_bytes=size, version=ANY_VERSION, **w.LIMITS)
+    queue.ops.partition(0).run(late)
+    assert queue.app.group(away).status().total == 3
+
+    queue.ask(1)
+    queue.drive()
+    queue.ask(2)
+    queue.drive()
+    assert queue.app.group(away).status().total == 4
+
+
+def test_a_lost_record_that_comes_back_older_catches_up(queue: Queue) -> None:
+    queue.ask(4)
+    queue.look()
+    for place in queue.driver.places():
+        place.run(lead.turn_away(9))
+    queue.drive()
+
+    assert queue.run_all() == ORDER
