@@ -30,7 +30,7 @@ for i = 3, #ARGV, 4 do
     jobs[i] = {group = group, g = g, body = body}
     ours('SCARD', base .. ':dg:' .. group)
     probe_tenant(group)
-    totals[g] = totals[g] or ours('HMGET', g, 'left', 'done', 'total', 'dead') or {}
+    totals[g] = totals[g] or ours('HMGET', g, 'left', 'done') or {}
     -- SET accepts any type
     if ARGV[i + 2] ~= '0' then redis.call('EXISTS', base .. ':r:' .. ARGV[i]) end
   end

@@ -1,10 +1,14 @@
--- n jobs of a group are done; with none left it is soon forgotten. counts: left, done, total, dead
+-- n jobs of a group are done; with none left it is soon forgotten. counts: left, done
 local function count_done(g, counts, n)
-  local total, left, done = tonumber(counts[3]) or 0, (tonumber(counts[1]) or 0) - n, counts[2]
+  local left, done, total, dead = (tonumber(counts[1]) or 0) - n, counts[2], nil, nil
+  if left <= 0 or not done then
+    total, dead = unpack(redis.call('HMGET', g, 'total', 'dead'))
+    total, dead = tonumber(total) or 0, tonumber(dead) or 0
+  end
   if not done then -- none yet; or an earlier version derived done from the other states
-    done = total - left - n
+    done = total - left - n - dead
     if done ~= 0 then
-      for _, ended in ipairs(redis.call('HMGET', g, 'dead', 'cancelled', 'evicted', 'discarded',
+      for _, ended in ipairs(redis.call('HMGET', g, 'cancelled', 'evicted', 'discarded',
         'expired')) do
         done = done - (tonumber(ended) or 0)
       end
@@ -16,13 +20,13 @@ local function count_done(g, counts, n)
     redis.call('HSET', g, 'left', left, 'done', done)
   else
     redis.call('HSET', g, 'left', left, 'done', done, 'finished', now)
-    if not counts[4] or (tonumber(counts[4]) or 0) <= 0 then
+    if dead <= 0 then
       -- uses: expire_group
     end
   end
   if managed then
     -- uses: tune, forget_soon
     tune(string.sub(g, #base + 4), owner[1] == ARGV[1])
-    if left <= 0 and (tonumber(counts[4]) or 0) <= 0 then forget_soon(g, total) end
+    if left <= 0 and dead <= 0 then forget_soon(g, total) end
   end
 end

@@ -3,7 +3,7 @@ local groups, totals = 4 + ARGV[3], {} -- where groups begin in ARGV; totals: by
 local i = groups
 while i <= words do
   local g = base .. ':g:' .. ARGV[i]
-  local counts = redis.pcall('HMGET', g, 'left', 'done', 'total', 'dead')
+  local counts = redis.pcall('HMGET', g, 'left', 'done')
   if counts.err then
     foreign = foreign or {}
     foreign[g] = counts
