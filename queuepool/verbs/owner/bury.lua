@@ -31,21 +31,19 @@ for i = 6, #ARGV, 3 do
   end
 end
 if #jobs == 0 then return {table.concat(status), 0} end
-local most = 2 * #jobs
-local function oldest() -- dead jobs: {id =, group =, size =, at = ms} ...
-  local page, found = redis.call('ZRANGE', dead, 0, most - 1, 'WITHSCORES'), {}
-  for k = 1, #page, 2 do
-    local body = redis.call('HGET', j, page[k]) or ''
-    found[#found + 1] = {id = page[k], group = group_of(body), size = #body, at = page[k + 1]}
-  end
-  return found
-end
 local function is_over(count, size, at)
   return count > tonumber(ARGV[3]) or size > tonumber(ARGV[4]) or now - at > tonumber(ARGV[5])
 end
 local count = redis.call('ZCARD', dead) + #jobs
 local evicts = is_over(count, bytes, redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')[2] or now)
-for _, old in ipairs(evicts and oldest() or {}) do ours('HLEN', base .. ':g:' .. old.group) end
+local most, oldest = 2 * #jobs, {}
+local page = evicts and redis.call('ZRANGE', dead, 0, most - 1, 'WITHSCORES') or {}
+for k = 1, #page, 2 do
+  local body = redis.call('HGET', j, page[k]) or ''
+  local old = {id = page[k], group = group_of(body), size = #body, at = page[k + 1]}
+  ours('HLEN', base .. ':g:' .. old.group)
+  oldest[#oldest + 1] = old
+end
 -- uses: make_way
 redis.call('ZREM', book, unpack(ids))
 redis.call('HDEL', base .. ':pr', unpack(ids))
@@ -54,11 +52,14 @@ for _, id in ipairs(ids) do add(base .. ':at', id, 1) end
 add(c, 'failed', #jobs)
 local groups, died = bury_all(jobs)
 for _, group in ipairs(groups) do leave(group, died[group]) end
-local gone = {}
-for _, old in ipairs(evicts and oldest() or {}) do
-  if not is_over(count - #gone, bytes, old.at) then break end
-  redis.call('ZREM', dead, old.id)
-  gone[#gone + 1], bytes = old, bytes - old.size
+for k = 1, evicts and math.min(#jobs, most - #oldest) or 0 do oldest[#oldest + 1] = jobs[k] end
+local gone, names = {}, {}
+for k, old in ipairs(oldest) do
+  if not is_over(count - #gone, bytes, old.at or now) then break end
+  gone[k], names[k], bytes = old, old.id, bytes - old.size
 end
-if #gone > 0 then forget_dead(gone, 'evicted') end
+if #gone > 0 then
+  redis.call('ZREM', dead, unpack(names))
+  forget_dead(gone, 'evicted')
+end
 return {table.concat(status), #gone}
