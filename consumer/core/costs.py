@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from consumer.core.jobs import End
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from consumer.core.jobs import ClaimedJob, Outcome
 
@@ -144,9 +144,10 @@ class Costs:
             even = max(1, slots // max(1, len(lanes)))
             full = {n for n, lane in lanes.items() if lane.mean_s == 0 and lane.running >= even}
             charged_s = {name: lane.charged_s(now_s, slots) for name, lane in lanes.items()}
-            others_s = {name: s for name, s in charged_s.items() if name not in full}
-            standing = [s for name, s in others_s.items() if s >= lanes[name].level_s]
-            lowest_s = min(standing if len(standing) > 1 else others_s.values(), default=0.0)
+            others = [(lane, charged_s[name]) for name, lane in lanes.items() if name not in full]
+            standing = _without_credit(others)
+            every = [cost_s for _, cost_s in others]
+            lowest_s = min(standing if len(standing) > 1 else every, default=0.0)
             for name, lane in lanes.items():
                 over_s = charged_s[name] - lowest_s
                 if name in full or over_s > _MARGIN_S + _MARGIN * lane.mean_s:
@@ -165,7 +166,7 @@ class Costs:
     def _lowest_s(self, tier: bytes) -> float:
         # Of what ended: what runs, or only waits in memory, may be handed back.
         lanes = self._of_tier(tier).values()
-        standing = [lane.cost_s for lane in lanes if lane.cost_s >= lane.level_s]
+        standing = _without_credit([(lane, lane.cost_s) for lane in lanes])
         return min(standing or [lane.level_s for lane in lanes], default=0.0)
 
     def _of_tier(self, tier: bytes) -> dict[bytes, _Lane]:
@@ -183,3 +184,7 @@ class Costs:
         for name, lane in list(self._lanes.items()):
             if lane.running == 0 and (all_taken or lane.seen_s < until_s):
                 del self._lanes[name]
+
+
+def _without_credit(costs_s: Iterable[tuple[_Lane, float]]) -> list[float]:
+    return [cost_s for lane, cost_s in costs_s if cost_s >= lane.level_s]
