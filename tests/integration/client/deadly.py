@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
+import pytest
+
+from queuepool import QueuePool
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer
 from queuepool.verbs import Verb
+
+LEASE_S = 3600.0  # of run_jobs
 
 
 class Died(BaseException):
@@ -44,3 +49,51 @@ class Deadly:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.server, name)
+
+
+class World(Protocol):
+    """A program over a deadly server. life: run it once, and again by whoever comes after."""
+
+    clock: FakeClock
+    server: Deadly
+    pool: QueuePool
+
+    def fresh(self) -> QueuePool: ...
+
+    def life(self) -> object: ...
+
+
+W = TypeVar("W", bound=World)
+
+
+PARTS = 3
+DEATHS = [
+    pytest.param(part, mode, marks=[pytest.mark.slow] if part else [])
+    for part in range(PARTS)
+    for mode in ("before", "after")
+]
+
+
+def deaths(make: Callable[[], W], part: int, mode: str) -> Iterator[tuple[W, list[object], str]]:
+    """Yield a world for each call at which its program died, and was then run four times more.
+
+    part: of the calls, one of three. mode: it died before the call, or after it. Also yields what
+    these runs returned, and which death it was.
+    """
+    world = make()
+    world.life()
+    points = world.server.calls
+    assert points > 40
+    for number in range(1 + part, points + 1, PARTS):
+        world = make()
+        world.server.at = number, mode
+        with pytest.raises(Died):
+            world.life()
+
+        world.server.at, world.server.dead = None, False
+        world.pool = world.fresh()
+        returned = []
+        for _ in range(4):  # a job that ran when the process died runs again
+            world.clock.advance(LEASE_S + 60)
+            returned.append(world.life())
+        yield world, returned, f"{mode} call {number}"

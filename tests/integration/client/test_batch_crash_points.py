@@ -29,9 +29,8 @@ from queuepool import (
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
 from queuepool.testing import FakeClock, run_jobs
-from tests.integration.client.deadly import Deadly, Died
+from tests.integration.client.deadly import DEATHS, Deadly, deaths
 
-LEASE_S = 3600.0  # of run_jobs
 JOBS = 4
 
 
@@ -80,12 +79,6 @@ class World:
         return name
 
 
-def _calls_of_a_life() -> int:
-    world = World()
-    world.life()
-    return world.server.calls
-
-
 def test_without_a_death_all_goes_well() -> None:
     world = World()
     name = world.life()
@@ -94,24 +87,9 @@ def test_without_a_death_all_goes_well() -> None:
     assert world.executed == Counter({0: 1, 1: 1, 2: 1, 3: 1, 8: 1, 9: 1})
 
 
-@pytest.mark.parametrize("mode", ["before", "after"])
-def test_wherever_a_process_dies_each_continuation_has_all_results(mode: str) -> None:
-    points = _calls_of_a_life()
-    assert points > 40
-    for number in range(1, points + 1):
-        world = World()
-        world.server.at = number, mode
-        with pytest.raises(Died):
-            world.life()
-
-        world.server.at, world.server.dead = None, False
-        world.pool = world.fresh()
-        name = ""
-        for _ in range(4):  # a job that ran when the process died runs again
-            world.clock.advance(LEASE_S + 60)
-            name = world.life() or name
-
-        where = f"{mode} call {number}"
+@pytest.mark.parametrize(("part", "mode"), DEATHS)
+def test_wherever_a_process_dies_each_continuation_has_all_results(part: int, mode: str) -> None:
+    for world, names, where in deaths(World, part, mode):
         outer = [found for of, found in world.continued if of == "outer"]
         inner = [found for of, found in world.continued if of == "inner"]
         results = [(0, "done", 0), (1, "dead", None), (2, "done", 4), (3, "done", 9)]
@@ -125,5 +103,5 @@ def test_wherever_a_process_dies_each_continuation_has_all_results(mode: str) ->
             assert partition.audit().clean, where
             left = partition.observe()
             assert left.ready == (0, 0, 0, 0), where
-        if name:
-            assert world.pool.status(name).state in (JobState.DONE, JobState.UNKNOWN), where
+        for name in filter(None, names):
+            assert world.pool.status(str(name)).state in (JobState.DONE, JobState.UNKNOWN), where

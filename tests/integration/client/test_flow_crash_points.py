@@ -15,9 +15,8 @@ from queuepool.client.flows.handle import FlowHandle
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
 from queuepool.testing import FakeClock, run_jobs
-from tests.integration.client.deadly import Deadly, Died
+from tests.integration.client.deadly import DEATHS, Deadly, deaths
 
-LEASE_S = 3600.0  # of run_jobs
 SEEN = {
     "b": [("a", 0), ("a", 1)],
     "c": [("a", 0), ("a", 1)],
@@ -64,37 +63,22 @@ class World:
         return handle
 
 
-def _calls_of_a_life() -> int:
+def test_without_a_death_all_goes_well() -> None:
     world = World()
-    handle = world.life()
-    calls = world.server.calls
-    assert handle.status().state is FlowState.FAILED  # c is dead
+
+    assert world.life().status().state is FlowState.FAILED  # c is dead
     assert sorted(world.seen) == sorted(SEEN.items())
-    return calls
 
 
-@pytest.mark.parametrize("mode", ["before", "after"])
-def test_wherever_a_process_dies_each_step_has_all_results(mode: str) -> None:
-    points = _calls_of_a_life()
-    assert points > 40
-    for number in range(1, points + 1):
-        world = World()
-        world.server.at = number, mode
-        with pytest.raises(Died):
-            world.life()
-
-        world.server.at, world.server.dead = None, False
-        world.pool = world.fresh()
-        for _ in range(4):  # a job that ran when the process died runs again
-            world.clock.advance(LEASE_S + 60)
-            handle = world.life()
-
-        where = f"{mode} call {number}"
+@pytest.mark.parametrize(("part", "mode"), DEATHS)
+def test_wherever_a_process_dies_each_step_has_all_results(part: int, mode: str) -> None:
+    for world, handles, where in deaths(World, part, mode):
         for name, expected in SEEN.items():
             found = [seen for of, seen in world.seen if of == name]
             assert found, where
             assert all(seen == expected for seen in found), where
         assert len(world.seen) <= 4, where  # one that ran when the process died ran again
+        handle: Any = handles[-1]
         states = [str(step.state) for step in handle.status().steps]
         assert states == ["done", "done", "failed", "done"], where
         assert all(partition.audit().clean for partition in world.pool.partitions()), where

@@ -95,7 +95,10 @@ class Cluster:
         self.clock.advance(max(0.0, until_s - self.clock()))
 
 
-@pytest.mark.parametrize("lengths", [(2.0, 0.02), (0.5, 0.05), (0.3, 0.2)])
+@pytest.mark.parametrize(
+    "lengths",
+    [(0.5, 0.05), (0.3, 0.2), pytest.param((2.0, 0.02), marks=pytest.mark.slow)],
+)
 def test_two_groups_get_equal_worker_seconds(lengths: tuple[float, float]) -> None:
     cluster = Cluster(a=lengths[0], b=lengths[1])
     cluster.enqueue("a", 2000)
@@ -113,22 +116,22 @@ def test_two_groups_get_equal_worker_seconds(lengths: tuple[float, float]) -> No
 
 
 def test_three_groups_share_and_no_worker_is_idle() -> None:
-    cluster = Cluster(a=1.0, b=0.1, c=0.01)
-    for group, jobs in (("a", 1000), ("b", 3000), ("c", 20_000)):
+    cluster = Cluster(a=1.0, b=0.1, c=0.02)
+    for group, jobs in (("a", 1000), ("b", 3000), ("c", 8000)):
         cluster.enqueue(group, jobs)
 
-    cluster.run(40.0)
+    cluster.run(30.0)
 
     total = sum(cluster.busy_s.values())
-    assert total > 0.95 * 8 * 40
+    assert total > 0.95 * 8 * 30
     assert all(0.27 < busy_s / total < 0.4 for busy_s in cluster.busy_s.values())
 
 
 def test_a_group_that_comes_later_neither_waits_nor_has_saved_up() -> None:
     late = [f"c{n}" for n in range(10)]
-    cluster = Cluster(workers=16, a=2.0, b=0.02, **dict.fromkeys(late, 0.05))
+    cluster = Cluster(workers=16, a=2.0, b=0.05, **dict.fromkeys(late, 0.05))
     cluster.enqueue("a", 300)
-    cluster.enqueue("b", 25_000)
+    cluster.enqueue("b", 10_000)
     cluster.run(30.0)
 
     for group in late:
@@ -141,11 +144,11 @@ def test_a_group_that_comes_later_neither_waits_nor_has_saved_up() -> None:
 
 
 def test_small_groups_without_a_pause_neither_wait_nor_spoil_the_shares_of_others() -> None:
-    late = [f"c{n}" for n in range(300)]
+    late = [f"c{n}" for n in range(150)]
     cluster = Cluster(workers=16, a=2.0, b=0.02, **dict.fromkeys(late, 0.02))
     cluster.enqueue("a", 400)
-    cluster.enqueue("b", 20_000)
-    cluster.run(20.0)
+    cluster.enqueue("b", 12_000)
+    cluster.run(10.0)
     before = dict(cluster.busy_s)
 
     for group in late:
@@ -184,8 +187,8 @@ def test_a_group_that_comes_back_does_not_claim_what_it_missed() -> None:
 
 
 def test_very_long_jobs_of_a_new_group_do_not_take_all_workers_before_one_has_ended() -> None:
-    cluster = Cluster(a=100.0, b=0.02)
-    cluster.enqueue("b", 20_000)
+    cluster = Cluster(a=100.0, b=0.05)
+    cluster.enqueue("b", 8000)
     cluster.run(5.0)
     cluster.enqueue("a", 50)
     before = cluster.busy_s["b"]
