@@ -32,6 +32,7 @@ from coordinator.api.calls import (
     abort,
     caller,
     read_request,
+    released,
     target_of,
 )
 from coordinator.api.connections import OPERATOR, VIEWER, Connections
@@ -93,12 +94,13 @@ class Authorization(grpc.aio.ServerInterceptor):
 
         async def serve(requests: Any, context: Context) -> None:
             audited = wanted is ApiRole.OPERATOR
-            if role is None:
-                await self._refuse_stranger(context, method, audited=audited)
-            elif audited:
-                await self._audited(method, role, handler, context)
-            else:
-                await self._look(method, role, handler, requests, context)
+            with released():
+                if role is None:
+                    await self._refuse_stranger(context, method, audited=audited)
+                elif audited:
+                    await self._audited(method, role, handler, context)
+                else:
+                    await self._look(method, role, handler, requests, context)
 
         # `read_request` reads a single request, and rejects an unreadable one.
         read = handler.request_deserializer if handler.request_streaming else None
@@ -106,10 +108,11 @@ class Authorization(grpc.aio.ServerInterceptor):
 
     async def refuse(self, context: Context) -> None:
         """End a call of a method that this server does not have, whatever its name."""
-        if self._access.by_token(context.invocation_metadata()) is None:
-            await self._refuse_stranger(context, UNKNOWN, audited=True)
-        self._emit(CallRefused("UNIMPLEMENTED"))
-        await abort(context, grpc.StatusCode.UNIMPLEMENTED, "this server has no such method")
+        with released():
+            if self._access.by_token(context.invocation_metadata()) is None:
+                await self._refuse_stranger(context, UNKNOWN, audited=True)
+            self._emit(CallRefused("UNIMPLEMENTED"))
+            await abort(context, grpc.StatusCode.UNIMPLEMENTED, "this server has no such method")
 
     async def _refuse_unknown(self, _requests: Any, context: Context) -> None:
         await self.refuse(context)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -138,6 +138,20 @@ async def read_request(
             grpc.StatusCode.INVALID_ARGUMENT,
             "the request cannot be decoded as this method's message",
         )
+
+
+@contextlib.contextmanager
+def released() -> Iterator[None]:
+    """Let go of a call that is aborted within the block, which then goes on.
+
+    A call keeps the exception of its abort, whose traceback keeps the call: its stream would stay
+    open until the next collection of garbage, and a connection may have only so many. grpc raises
+    the exception again, once the handler has returned.
+    """
+    try:
+        yield
+    except grpc.aio.AbortError as error:
+        error.__traceback__ = error.__context__ = None
 
 
 async def abort(context: Context, code: grpc.StatusCode, message: str) -> NoReturn:

@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from coordinator.api.budgets import YieldingPlaces
-from coordinator.api.calls import Context, PlaceLostError, abort, in_place
+from coordinator.api.calls import Context, PlaceLostError, abort, in_place, released
 
 
 class RefusedError(Exception):
@@ -40,19 +40,20 @@ async def answer_in(
     what: str,
 ) -> None:
     """Answer within a time limit, unless the place is taken away. what: is called, for messages."""
-    try:
-        async with in_place(places, context, limit_s):
-            # Separately: if it were still in progress at the time limit, no status could follow.
-            await context.send_initial_metadata(())
-            await answer()
-    except TimeoutError:
-        why = "this call reached its time limit; call again"
-        await abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, why)
-    except PlaceLostError:
-        why = f"replaced by a newer {what}; call again"
-        await abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, why)
-    except RefusedError as refused:
-        await abort(context, refused.code, str(refused))
+    with released():
+        try:
+            async with in_place(places, context, limit_s):
+                # Separately: while it is in progress, no status could follow.
+                await context.send_initial_metadata(())
+                await answer()
+        except TimeoutError:
+            why = "this call reached its time limit; call again"
+            await abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, why)
+        except PlaceLostError:
+            why = f"replaced by a newer {what}; call again"
+            await abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, why)
+        except RefusedError as refused:
+            await abort(context, refused.code, str(refused))
 
 
 async def read_small(context: Context, message: type[M], most: int) -> M:
