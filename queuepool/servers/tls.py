@@ -20,11 +20,15 @@ _WANTS_OURS = (
     "it closed the TLS connection, as servers do that require a client certificate from a CA "
     "they trust: set QUEUEPOOL_TLS_CERT and QUEUEPOOL_TLS_KEY"
 )
+_STRICT = "Python 3.13 and later check certificates strictly: issue another one with this extension"
 # OpenSSL's message, in capitals -> what to do. The first match counts.
 _REMEDIES = {
     "HOSTNAME MISMATCH": _OTHER_NAME,
     "IP ADDRESS MISMATCH": _OTHER_NAME,
     "CERTIFICATE HAS EXPIRED": "its certificate has expired: renew it",
+    "DOES NOT INCLUDE KEY USAGE": _STRICT,
+    "MISSING AUTHORITY KEY IDENTIFIER": _STRICT,
+    "MISSING SUBJECT KEY IDENTIFIER": _STRICT,
     "CERTIFICATE_VERIFY_FAILED": "its certificate is not signed by a CA that is trusted here: "
     "set QUEUEPOOL_TLS_CA",
     "WRONG_VERSION_NUMBER": _OTHER_PORT,
