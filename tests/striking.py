@@ -7,6 +7,7 @@ of them, one a call; `Striker` does it as CPython itself does, to threads at wor
 from __future__ import annotations
 
 import ctypes
+import dis
 import random
 import sys
 import threading
@@ -14,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 
@@ -52,33 +53,77 @@ def struck_at(
     left = step
     reached = False
 
-    def trace(frame: FrameType, event: str, _argument: Any) -> Any:
+    def strikes(code: CodeType) -> bool:
         nonlocal left, reached
-        if reached or not _is_in(frame.f_code.co_filename, files):
+        if reached or code.co_name == "__del__":  # Python drops what is raised in a finalizer
+            return False
+        left -= 1
+        reached = left < 0
+        return reached
+
+    with _each_step(files, strikes, error):
+        found = act()
+    return reached, found
+
+
+@contextmanager
+def _each_step(
+    files: tuple[str, ...], strikes: Callable[[CodeType], bool], error: type[BaseException]
+) -> Iterator[None]:
+    """Ask before each bytecode that this thread executes of code in such files."""
+    if sys.version_info >= (3, 12):
+        # Tracing forgets there, after a first exception, that it was to see bytecodes
+        events, tool, me = sys.monitoring, sys.monitoring.DEBUGGER_ID, threading.get_ident()
+
+        def on_instruction(code: CodeType, offset: int) -> Any:
+            if not _is_in(code.co_filename, files) or _code(code)[offset] in _NO_STEPS:
+                return events.DISABLE
+            if threading.get_ident() == me and strikes(code):
+                raise error
             return None
-        if frame.f_code.co_name == "__del__":  # Python drops what is raised in a finalizer
+
+        events.use_tool_id(tool, "struck_at")
+        events.register_callback(tool, events.events.INSTRUCTION, on_instruction)
+        events.restart_events()
+        events.set_events(tool, events.events.INSTRUCTION)
+        try:
+            yield
+        finally:
+            events.set_events(tool, events.events.NO_EVENTS)
+            events.register_callback(tool, events.events.INSTRUCTION, None)
+            events.free_tool_id(tool)
+        return
+
+    def trace(frame: FrameType, event: str, _argument: Any) -> Any:
+        if not _is_in(frame.f_code.co_filename, files):
             return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
-        if event == "opcode":
-            left -= 1
-            if left < 0:
-                reached = True
-                raise error
+        code = frame.f_code
+        if event == "opcode" and _code(code)[frame.f_lasti] not in _NO_STEPS and strikes(code):
+            raise error
         return trace
 
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        found = act()
+        yield
     finally:
         sys.settrace(before)
-    return reached, found
 
 
 @cache
 def _is_in(path: str, files: tuple[str, ...]) -> bool:
     return any(part in path for part in files)
+
+
+# Python raises nothing there, and no `try` covers it: the end of a call, a mark of branches.
+_NO_STEPS = {dis.opmap[name] for name in ("RETURN_VALUE", "NOT_TAKEN") if name in dis.opmap}
+
+
+@cache
+def _code(code: CodeType) -> bytes:
+    return code.co_code
 
 
 class _SettledError(BaseException):

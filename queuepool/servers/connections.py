@@ -46,8 +46,8 @@ class Link:
         for number in range(limit):
             # Called when the link ends, for whatever reason, without Python code: uninterruptible.
             mine = ref(self, partial(self._seats.pop, number))
+            self._seat = number  # first: `drop` finds the seat whenever this ends
             if self._seats.setdefault(number, mine) is mine:
-                self._seat = number
                 return True
         return False
 
@@ -90,9 +90,9 @@ class Link:
     def drop(self) -> None:
         """Close it and leave its seat. Idempotent."""
         self.used_s = 0.0
-        number, self._seat = self._seat, -1
-        if number >= 0:
-            self._seats.pop(number, None)
+        mine = self._seats.get(self._seat)
+        if mine is not None and mine() is self:
+            self._seats.pop(self._seat, None)
         self.connection.disconnect()
 
 
@@ -119,13 +119,14 @@ class Connections:
                 if monotonic() - link.used_s < _WARM_S or link.quiet():
                     return link
                 link.drop()
-            link = self._new()
+            link = Link(self._make(), self._seats)
+            self._seat(link)
             link.connection.connect()
+            return link  # within the `try`: no step lies between them
         except BaseException:
             if link is not None:
                 link.drop()
             raise
-        return link
 
     def after_fork(self) -> None:
         """Start over in a forked child: the parent still reads from all existing connections."""
@@ -151,14 +152,13 @@ class Connections:
         # Takes back an intact link, which its holder no longer touches.
         self.give_back = self._free.append
 
-    def _new(self) -> Link:
-        link = Link(self._make(), self._seats)
+    def _seat(self, link: Link) -> None:
         if link.sit(self._limit):
-            return link
+            return
         if monotonic() - self._collected_s > _COLLECT_EVERY_S:
             # Some may be held only by the traceback of an exception in a reference cycle.
             self._collected_s = monotonic()
             gc.collect()
             if link.sit(self._limit):
-                return link
+                return
         raise MaxConnectionsError(f"all {self._limit} connections of this process are in use")

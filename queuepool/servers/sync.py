@@ -43,7 +43,7 @@ class Server:
         try:
             hand.append(self.connections.borrow())
             replies = exchange(hand[0], [wire.pack(key, verb) for key, verb in calls])
-            if not any(isinstance(reply, Exception) for reply in replies):
+            if all_granted(replies):
                 self.connections.give_back(hand.pop())
                 return replies
             places, loads, again = wire.repetition(calls, replies)
@@ -51,7 +51,7 @@ class Server:
                 repeated = wire.repeated(loads, exchange(hand[0], loads + again))
                 for i, reply in zip(places, repeated, strict=True):
                     replies[i] = reply
-            if any(wire.is_misplaced(reply) for reply in replies):
+            if any(map(wire.is_misplaced, replies)):
                 hand[0].drop()  # a demoted primary: reconnect to find the new one
             else:
                 self.connections.give_back(hand.pop())
@@ -128,6 +128,14 @@ def drop_all(hand: list[Link]) -> None:
     """Close connections that are in use."""
     for link in hand:
         link.drop()
+
+
+def all_granted(replies: Sequence[Any]) -> bool:
+    """Return whether the server refused none of these calls.
+
+    A function of its own: Python 3.14 has steps in `any(... for ...)` that no `try` covers.
+    """
+    return not any(isinstance(reply, Exception) for reply in replies)
 
 
 def exchange(link: Link, packed: Sequence[bytes]) -> list[Any]:

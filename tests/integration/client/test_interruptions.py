@@ -121,18 +121,26 @@ def test_wherever_a_pipe_is_struck_its_replies_are_read_by_nobody_else(
     server.close()
 
 
+@pytest.mark.parametrize("fresh", [True, False], ids=["new connection", "used connection"])
 def test_exceptions_whose_tracebacks_are_kept_keep_no_connection(
-    redis_url: str, known: Known
+    redis_url: str, known: Known, fresh: bool
 ) -> None:
     server, kept = Server(redis_url, max_connections=2), []
+
     for step in range(0, 400, 3):
+        if fresh:
+            server.borrow().drop()
         try:
-            struck_at(step, lambda: known.check(server, 1), files=("/servers/sync.py",))
+            struck_at(
+                step,
+                lambda: known.check(server, 1),
+                files=("/servers/sync.py", "/servers/connections.py"),
+            )
         except Struck as error:
             kept.append(error)
         known.check(server, step)
 
-    assert len(kept) > 20
+    assert len(kept) > 50
     usable_at_once(server, 2)
     server.close()
 
