@@ -176,6 +176,7 @@ def history(
                 found += some
         if found:
             break
+    found.reverse()  # they come latest first, which counts for those of one ms
     return sorted(found, key=lambda run: run.ended_ms)[-most:]
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import grpc
 import pytest
 
-from queuepool import After, Schedule
+from queuepool import After, Flow, Schedule
 from queuepool.client.pool import QueuePool
 from queuepool.rpc.client import QueuePoolClient
 from queuepool.rpc.schedules import definition_of
 from queuepool.rpc.v1 import job_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
-from tests.integration.cli.jobs import bury
+from queuepool.verbs.owner import verbs as own
+from tests.integration.cli.jobs import bury, own_partition
 from tests.integration.coordinator.cluster import Process
 from tests.waiting import wait_until
 
@@ -117,6 +118,41 @@ def test_a_job_without_history_has_none(pool: QueuePool, client: QueuePoolClient
 
     request = api.GetHistoryRequest(job_id=job.job_id, partition_key=b"h")
     assert not client.GetHistory(request).runs
+
+
+def test_what_is_on_record_of_a_job_is_told_without_its_texts(
+    pool: QueuePool, client: QueuePoolClient
+) -> None:
+    job = pool.enqueue("t", {}, partition_key="h")
+    owned = own_partition(pool, job.partition)
+    for attempt in (1, 2):
+        run = [job.job_id, "t", "h", attempt, "failed", 10, 20, 3000, "failed", "OSError", SECRET]
+        line = json.dumps(run, separators=(",", ":")).encode()
+        owned.run(own.chronicle(owned.ownership, line, 1000))
+
+    runs = client.GetHistory(api.GetHistoryRequest(job_id=job.job_id)).runs
+    [last] = client.GetHistory(api.GetHistoryRequest(job_id=job.job_id, page_size=1)).runs
+
+    assert [run.attempt for run in runs] == [1, 2]
+    assert last == runs[1]
+    assert (last.end, last.reason, last.type, last.ran_s) == ("failed", "failed", "OSError", 3.0)
+    assert SECRET not in str(runs)
+
+
+def test_a_flow_is_shown_with_its_steps(pool: QueuePool, client: QueuePoolClient) -> None:
+    flow = Flow("album", partition_key="a").add("resize", each=[{}, {}])
+    handle = pool.enqueue_flow(flow.add("publish", after="resize"))
+
+    shown = client.GetBatch(api.GetBatchRequest(batch=handle.name))
+    [listed] = client.ListBatches(api.ListBatchesRequest()).batches
+    cancelled = client.CancelBatch(api.CancelBatchRequest(batch=handle.name))
+
+    assert [(step.name, step.state, step.total) for step in shown.steps] == [
+        ("resize", "running", 2), ("publish", "waiting", 1),
+    ]  # fmt: skip
+    assert list(shown.steps[1].after) == ["resize"]
+    assert listed.name == shown.batch.name == handle.name
+    assert (cancelled.changed, cancelled.state) == (3, "cancelled")
 
 
 def test_a_batch_is_shown_and_cancelled(
