@@ -70,7 +70,7 @@ class CoordinatorSettings(_PolicyNumbers):
     )
 
     move_share: int = setting(
-        50, "Percent of the time in which moves of slots may call servers.", ge=1, le=100
+        80, "Percent of the time in which moves of slots may call servers.", ge=1, le=100
     )
 
     base_workers: int = setting(

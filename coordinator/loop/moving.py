@@ -63,7 +63,7 @@ class Mover:
         self,
         pool: QueuePool,
         epoch: Callable[[], int],
-        share: float = 50,
+        share: float = 80,
         *,
         interval_s: float = INTERVAL_S,
         drain_s: float = DRAIN_S,

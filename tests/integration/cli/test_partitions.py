@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +20,7 @@ from queuepool.cli.exits import Exit
 from queuepool.partitions.route import Leave
 from queuepool.process.keeping import RouteKeeper
 from queuepool.protocol.keys import Keyspace
-from queuepool.routing.topology import single
+from queuepool.routing.topology import build, single
 from queuepool.tasks.registry import Registry
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
@@ -253,3 +255,28 @@ def test_a_second_move_is_refused_and_an_abort_goes_back(
         assert commands.run("moves", "watch", "--interval", "0.05s") == Exit.OK
         assert commands.out.endswith("2 partitions; the last move was aborted\n")
     assert app.partition(1).group(key.encode()).left == 8
+
+
+def test_new_partitions_are_placed_on_a_server(
+    redis_url: str, stage: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = {"main": redis_url, "big": redis_url.removesuffix("/0") + "/1"}
+    topology = build(servers, 2, "0-1=main")
+    config = PoolConfig(topology=topology, keyspace=Keyspace(stage))
+    monkeypatch.delenv("QUEUEPOOL_URL")
+    monkeypatch.setenv("QUEUEPOOL_SERVERS", json.dumps(servers))
+    monkeypatch.setenv("QUEUEPOOL_PLACEMENT", "0-1=main")
+    monkeypatch.setenv("QUEUEPOOL_PARTITIONS", "2")
+    with QueuePool(config=config) as app, QueuePool(config=replace(config)) as pool:
+        app.route.read(Leave.RECORD)
+        for n in range(KEYS):
+            app.enqueue("note", {"key": "", "n": n}, partition_key=f"k{n}")
+        with leading(lambda: pool):
+            assert shell.run("partitions", "set", "4") == Exit.USAGE
+            assert "--on main" in shell.err
+            set_to(shell, 4, "--on", "big")
+        lines = shell.json("partitions", "show")
+        assert [line["server"] for line in lines] == ["main", "main", "big", "big"]
+        assert sum(line["jobs"] for line in lines) == KEYS
+        assert all(line["jobs"] for line in lines)
+        assert sum(app.group(f"k{n}").status().left for n in range(KEYS)) == KEYS

@@ -12,7 +12,7 @@ from queuepool.partitions.route import Leave
 from queuepool.protocol import codec
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.moves import Move, asked, move_text, read_move
-from queuepool.routing.topology import single
+from queuepool.routing.topology import build
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer
 from queuepool.verbs import Verb
@@ -49,21 +49,23 @@ class Mortal(MemoryServer):
 
 
 class Queue:
-    """A queue of two partitions. lines: of each key, the numbers of its jobs in their order."""
+    """A queue of two partitions, the second one on a server of its own if there are two."""
 
-    def __init__(self, partitions: int = 2) -> None:
+    def __init__(self, servers: int = 1) -> None:
         self.server = Mortal()
-        self.partitions = partitions
+        self.servers = {"main": self.server}
+        if servers == 2:
+            self.servers["big"] = Mortal()
         self.app, self.ops = self.pool(), self.pool()
         self.app.route.read(Leave.RECORD)
         self.driver = self.pool()
         self.mover = self.elect()
 
     def pool(self) -> QueuePool:
-        config = PoolConfig(
-            topology=single("memory:", self.partitions), keyspace=Keyspace("t"), retry_for_s=0.0
-        )
-        return QueuePool(config=config, servers={"main": self.server})
+        placement = "" if len(self.servers) == 1 else "0=main,1=big"
+        topology = build(dict.fromkeys(self.servers, "memory:"), 2, placement)
+        config = PoolConfig(topology=topology, keyspace=Keyspace("t"), retry_for_s=0.0)
+        return QueuePool(config=config, servers=dict(self.servers))
 
     def elect(self) -> Mover:
         """Let another process lead, which knows nothing."""

@@ -222,3 +222,46 @@ def test_a_lost_record_that_comes_back_older_catches_up(queue: Queue) -> None:
     queue.drive()
 
     assert queue.run_all() == ORDER
+
+
+def test_a_server_that_is_away_stops_the_move_until_it_is_back() -> None:
+    queue = Queue(servers=2)
+    queue.fill()
+    before, away = queue.totals(), True
+
+    def refuse(_n: int) -> None:
+        if away:
+            raise UnavailableError("big is away")
+
+    queue.ask(1)
+    queue.look()
+    queue.servers["big"].before = refuse
+    for _ in range(5):
+        queue.look()
+    assert queue.move is not None
+    assert "big is away" in queue.move.reason
+
+    away = False
+    queue.drive()
+    assert queue.move is not None
+    assert queue.move.stage is Stage.ENDED
+    assert queue.totals() == before
+    assert queue.run_all() == ORDER
+
+
+def test_a_server_that_goes_away_at_any_call_loses_nothing() -> None:
+    for at in range(2, 60, 9):
+        queue = Queue(servers=2)
+        queue.fill(1, KEYS[:4])
+        before, gone = queue.totals(), [3]
+
+        def refuse(n: int, at: int = at, gone: list[int] = gone) -> None:
+            if n >= at and gone[0]:
+                gone[0] -= 1
+                raise UnavailableError("big is away")
+
+        queue.ask(1)
+        queue.servers["big"].calls, queue.servers["big"].before = 0, refuse
+        queue.drive()
+        assert queue.totals() == before, at
+        assert queue.run_all() == {key: [0] for key in KEYS[:4]}, at
