@@ -120,10 +120,11 @@ class Mover:
 
     def _note(self, trouble: str) -> None:
         """Tell of trouble once: in the log, and in the record, if that can be written."""
-        if trouble and trouble != self._trouble:
+        record = self._pool.config.topology.view.record
+        nothing_moves = record is None or not record.move  # others tell of servers that are away
+        if trouble and trouble != self._trouble and not nothing_moves:
             _log.warning("moving slots: %s", trouble)
             with contextlib.suppress(Exception):
-                record = self._pool.config.topology.view.record
                 if record is not None and (move := read_move(record)) and move.under_way:
                     self._change(record, move.because(trouble))
         self._trouble = trouble

@@ -10,6 +10,7 @@ from queuepool import After, Limit
 from queuepool.errors import UnavailableError
 from queuepool.routing.moves import Stage
 from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.verbs import ANY_VERSION
@@ -265,3 +266,29 @@ def test_a_server_that_goes_away_at_any_call_loses_nothing() -> None:
         queue.drive()
         assert queue.totals() == before, at
         assert queue.run_all() == {key: [0] for key in KEYS[:4]}, at
+
+
+def test_a_server_that_is_away_while_nothing_moves_is_told_by_others(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_n: int) -> None:
+        raise UnavailableError("main is away")
+
+    queue.server.before = refuse
+    queue.look()
+    assert not caplog.records
+
+
+def test_a_move_that_cannot_be_read_is_told_once_and_moves_nothing(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    record = queue.ops.route.read()
+    assert record is not None
+    server, key = queue.ops.system
+    server.run(key, [operate.change_route(record.version, "x", {"move": "{"})])
+    for _ in range(3):
+        queue.mover.look()
+
+    assert [r.message for r in caplog.records if "cannot be read" in r.message]
+    assert len(caplog.records) == 1
+    assert queue.run_all() == ORDER
