@@ -10,6 +10,8 @@ PEERS_FLAGS ?=
 PYTHONS ?=
 REAL ?=
 WHOLE ?=
+# Tests start hundreds of processes, which would all compile the same modules.
+export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q
