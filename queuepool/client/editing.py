@@ -23,6 +23,8 @@ _WHY_NOT = {
     "in-flight": "it runs, or is about to: cancel it, or wait until it has failed",
     "cancelled": "it was cancelled",
     "changed": "it changes all the time",
+    "moving": "its group is on its way to another partition: repeat this when `queuepool moves` "
+    "says that it has arrived",
 }
 
 
@@ -56,7 +58,10 @@ def run_now(config: PoolConfig, job_id: str, partition: int | None) -> Steps[Job
     elif status.state is JobState.DEAD:
         done = yield from ask(of_pool, status.partition, operate.replay([job_id]))
         if done.kept_out:
-            raise UnchangeableJobError(job_id, "another job holds its unique key")
+            raise UnchangeableJobError(
+                job_id,
+                "another job holds its unique key, or its group is on its way to another partition",
+            )
     return status.state
 
 

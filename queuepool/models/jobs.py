@@ -183,7 +183,11 @@ class DeadJob:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a replay did. kept_out: jobs that stay dead, as others hold their unique keys."""
+    """What a replay did.
+
+    kept_out: jobs that stay dead, as others hold their unique keys, or their groups are on their
+    way to another partition.
+    """
 
     replayed: int
     kept_out: tuple[JobId, ...] = ()

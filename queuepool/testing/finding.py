@@ -198,6 +198,8 @@ def edit(p: PartitionData, args: Args) -> Any:
         return [state, body]
     if body != expected:
         return [b"changed", b""]
+    if p.group_of(body).moving:
+        return [b"moving", b""]
     stamp, cut = codec.read_enqueued_ms(body), p.counters.get("cut", 0)
     if job_id not in p.wishes.expire_ms:
         stamp = stamp - 1 if stamp - 1 > cut else stamp + 1

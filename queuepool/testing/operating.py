@@ -103,7 +103,7 @@ def replay(p: PartitionData, args: Args) -> Any:
         body, key = p.jobs.get(job_id), p.wishes.keys.get(job_id, b"")[1:]
         if body is None or job_id not in p.dead:
             continue
-        if key and p.holder_of(key) is not None:
+        if p.group_of(body).moving or (key and p.holder_of(key) is not None):
             kept.append(job_id)
             continue
         n += 1
@@ -141,10 +141,12 @@ def discard(p: PartitionData, args: Args) -> Any:
     """Delete dead jobs permanently."""
     n = 0
     for job_id in args:
+        body = p.jobs.get(job_id)
+        if body is not None and p.group_of(body).moving:
+            continue
         if not p.dead.remove(job_id):
             continue
         n += 1
-        body = p.jobs.get(job_id)
         p.tell(job_id, b"g")
         p.forget(job_id)
         p.count("discarded")

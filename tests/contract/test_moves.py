@@ -11,10 +11,12 @@ import pytest
 
 from coordinator.core.moves.copying import Copied, Side, copying
 from queuepool.errors import MovedError
+from queuepool.models.jobs import JobId, Replayed
 from queuepool.partitions.partition import Partition
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.moves import verbs as move
+from queuepool.verbs.operator import editing
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
@@ -355,6 +357,22 @@ def test_groups_with_jobs_are_found_by_slot_and_their_dead_jobs_by_id(pair: Pair
     assert found.slots == {b"one": 7, b"two": 7, b"three": 7}
     assert found.dead == {b"one": [b"dead"]}
     assert pages > 3 or pair.a.in_memory
+
+
+def test_what_is_on_its_way_is_not_changed_by_operators(pair: Pair) -> None:
+    w.enqueue(pair.a, ["waits"])
+    w.enqueue(pair.a, ["died"], tier=0)
+    owned = pair.a.own(nonce="a")
+    w.bury(owned, w.claim(owned, 1).ids)
+    pair.freeze(b"g")
+    body = pair.run(Side.A, editing.edit("waits"))[1]
+
+    assert pair.run(Side.A, editing.edit("waits", body, b"{}")) == ("moving", b"")
+    assert pair.run(Side.A, operate.replay(["died"])) == Replayed(0, (JobId("died"),))
+    assert pair.run(Side.A, operate.discard(["died"])) == 0
+    pair.run(Side.A, move.thaw(V))
+    assert pair.run(Side.A, editing.edit("waits", body, body[20:])) == ("edited", b"")
+    assert pair.run(Side.A, operate.replay(["died"])) == Replayed(1)
 
 
 def test_frozen_groups_are_listed_with_their_slots_also_without_jobs(pair: Pair) -> None:

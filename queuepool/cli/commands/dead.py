@@ -148,8 +148,9 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
     _tell(arguments, past, {past: done.changed} | kept, done.changed)
     if done.kept_out:
         output.remark(
-            f"{len(done.kept_out):,} stay dead, as other jobs hold their unique keys; replay them "
-            f"when those have ended: {' '.join(done.kept_out[:10])}"
+            f"{len(done.kept_out):,} stay dead, as other jobs hold their unique keys, or their "
+            f"groups are on their way to another partition; "
+            f"replay them later: {' '.join(done.kept_out[:10])}"
         )
     missing = len(set(map(id_bytes, arguments.ids))) - done.matched
     if arguments.ids and missing > 0:

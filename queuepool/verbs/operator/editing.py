@@ -9,7 +9,8 @@ from queuepool.verbs import Verb
 def edit(job_id: str, body: bytes = b"", envelope: bytes = b"") -> Verb[tuple[str, bytes]]:
     """Return (state, body) of a job; or replace its envelope, if it has this body.
 
-    Then the state is "edited", or why not: "unknown", "in-flight", "cancelled", "changed".
+    Then the state is "edited", or why not: "unknown", "in-flight", "cancelled", "changed",
+    "moving".
     """
     args = [id_bytes(job_id), body, envelope]
     return Verb("edit", args, lambda r: (r[0].decode(), bytes(r[1])))

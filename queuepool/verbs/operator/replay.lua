@@ -5,7 +5,7 @@
 --         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk dl lm fo
 -- ARGV    ids (1-200)
 -- Returns {how many are in their lanes again, ids of those that stay dead ...}: another job holds
---         their unique key. O(n).
+--         their unique key, or their group is on its way to another partition. O(n).
 local base, c = KEYS[1], KEYS[1] .. ':c'
 -- uses: check_hashes, check_lane, push, group_of, tier_of, restamp, wake, raise_largest, add
 -- uses: newest_cut, ours, holder_of, count_ready, tune
@@ -21,13 +21,14 @@ for i, id in ipairs(ARGV) do
     jobs[i] = {tier = tier, group = group, body = body, key = said and string.sub(said, 2),
       started = said and string.sub(said, 1, 1) == 'S'}
     check_lane(jobs[i])
-    jobs[i].managed = is_state(ours('HGET', base .. ':g:' .. group, 'state'))
+    local f = ours('HMGET', base .. ':g:' .. group, 'state', 'moving') or {}
+    jobs[i].managed, jobs[i].moving = is_state(f[1]), f[2]
   end
 end
 -- uses: make_way
 for i, id in ipairs(ARGV) do
   local job = jobs[i]
-  if job and job.key and holder_of(job.key) then
+  if job and (job.moving or job.key and holder_of(job.key)) then
     kept[#kept + 1] = id
   elseif job and redis.call('ZREM', base .. ':dead', id) == 1 then
     n = n + 1
