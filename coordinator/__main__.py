@@ -191,16 +191,6 @@ def _other_pools(
     return others
 
 
-class ApiEndedError(HindranceError):
-    """The gRPC server ended unexpectedly: a new process has a new one."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the gRPC API stopped unexpectedly; see grpc's own log lines above. This process "
-            "resigns and exits, so that its supervisor restarts it; worker counts stay the same."
-        )
-
-
 async def _until(stopping: asyncio.Event, store: SnapshotStore, server: StatusServer) -> None:
     seen = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -216,6 +206,8 @@ async def _until(stopping: asyncio.Event, store: SnapshotStore, server: StatusSe
     for waiting in (first, *ends):
         waiting.cancel()
     if not stopping.is_set():
+        from coordinator.api.server import ApiEndedError
+
         raise ApiEndedError
 
 

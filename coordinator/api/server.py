@@ -17,6 +17,7 @@ from coordinator.api.methods import ended, make_server
 from coordinator.api.service import StatusService
 from coordinator.settings import CoordinatorSettings
 from queuepool.errors import ConfigurationError
+from queuepool.errors.hindrances import HindranceError
 from queuepool.rpc.v1 import queue_pool_pb2
 from queuepool.rpc.v1.queue_pool_pb2_grpc import add_QueuePoolServicer_to_server
 from queuepool.telemetry.events import Listener, ignore
@@ -50,6 +51,16 @@ _OPTIONS = (
     ("grpc.server.max_pending_requests_hard_limit", 16_000),
     ("grpc.so_reuseport", 0),  # a port in use is an error, instead of sharing its calls
 )
+
+
+class ApiEndedError(HindranceError):
+    """The gRPC server ended unexpectedly: a new process has a new one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the gRPC API stopped unexpectedly; see grpc's own log lines above. This process "
+            "resigns and exits, so that its supervisor restarts it; worker counts stay the same."
+        )
 
 
 class StatusServer:

@@ -3,9 +3,9 @@
 -- ROLES   ops
 -- KEYS[1] base; derived: j c dl dead o dr rec fl:<epochs> cn ex g:<group>
 -- ARGV    id, the body that it should have ('': only return it), the envelope that it gets
--- Returns {state, body}: unknown, in-flight, cancelled; changed: it has another body;
---         moving: its group is on its way to another partition; edited; or dead, delayed, waiting, if it was only to be returned. Its id, place, tier, group, limits
---         and unique key stay. O(1).
+-- Returns {state, body}: unknown, in-flight, cancelled; changed: it has another body; moving: its
+--         group is on its way to another partition; edited; or dead, delayed, waiting, if it was
+--         only to be returned. Its id, place, tier, group, limits and unique key stay. O(1).
 local base, id = KEYS[1], ARGV[1]
 local j, c = base .. ':j', base .. ':c'
 -- uses: group_of, is_cancelled, epochs_in_flight, newest_cut, add, raise_largest, ours

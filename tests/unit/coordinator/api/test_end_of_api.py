@@ -7,6 +7,7 @@ import pytest
 
 import coordinator.__main__ as process
 from coordinator.api import methods
+from coordinator.api.server import ApiEndedError
 from coordinator.snapshots.store import SnapshotStore
 
 
@@ -35,7 +36,7 @@ def test_only_an_end_that_nobody_asked_for_is_an_error(stops: bool) -> None:
     if stops:
         asyncio.run(scenario())
         return
-    with pytest.raises(process.ApiEndedError, match="supervisor restarts it"):
+    with pytest.raises(ApiEndedError, match="supervisor restarts it"):
         asyncio.run(scenario())
 
 
