@@ -158,9 +158,8 @@ class Mover:
         batches = {p.name: p.run(flow.batches(0, 1))[0] for p in places}
         where = ", ".join(name for name, n in batches.items() if n)
         if where:
-            self._carrier.tell(places, record.version, batches=True)
             reason = f"partition {where} has batches or flows, which cannot move"
-            self._change(record, move.over(Stage.REFUSED, reason))
+            self._open(record, move.over(Stage.REFUSED, reason))
             _log.warning("the move to %d partitions is refused: %s", move.partitions, reason)
             return
         placed = {"servers": move.servers} if move.servers else {}
@@ -187,6 +186,16 @@ class Mover:
             raise _ChangedError
         self._pool.route.follow()
         return version
+
+    def _open(self, record: RouteRecord, move: Move, **fields: str) -> None:
+        """End a move: batches may be defined again.
+
+        Once more afterwards, with the new version: so what an earlier leader sent before it was
+        replaced comes too late to change that.
+        """
+        places = self._pool.places()
+        self._carrier.tell(places, record.version, batches=True)
+        self._carrier.tell(places, self._change(record, move, **fields), batches=True)
 
     def _next(self, record: RouteRecord, move: Move) -> float:
         """Drain a part and close it; or end the move."""
@@ -273,12 +282,11 @@ class Mover:
                 self._wait_for(record, move, f"{jobs:,} jobs of partition {place.name} to end: "
                                "others have their ids where they are to go")  # fmt: skip
                 return self._interval_s
-        self._carrier.tell(places, record.version, batches=True)
         self._carrier.thaw(places, record.version)
         aborted = move.stage is Stage.ABORTING
         table = move.table()
         plain = is_plain(table, move.partitions)
-        self._change(
+        self._open(
             record,
             move.over(Stage.ABORTED if aborted else Stage.ENDED),
             partitions=str(move.partitions),

@@ -33,9 +33,13 @@ def routed(
 
 def turn_away(p: PartitionData, args: Args) -> Any:
     """Accept only calls that route by this version or a later one."""
+    version, least = int(args[0]), max(1, p.counters.get("route", 1))
+    if version < least:
+        return least
     if args[1:] == [b"0"]:
         p.counters["shut"] = 1
     elif args[1:] == [b"1"]:
         p.counters.pop("shut", None)
-    p.counters["route"] = max(int(args[0]), p.counters.get("route", 1))
-    return p.counters["route"]
+    if version > least:
+        p.counters["route"] = version
+    return version

@@ -79,6 +79,19 @@ def test_only_groups_that_are_better_are_listed(world: World, look: int) -> None
     assert set(listed(world, AGE, least=created[b"middle"], look=look)) == {b"small"}
 
 
+def test_a_part_names_a_group_and_a_list_once(world: World) -> None:
+    for tier in (0, 2):
+        w.enqueue(world, w.names(f"t{tier}-", 2), b"both", tier=tier)
+    for n in range(6):
+        w.enqueue(world, [f"tenant-{n}"], group_of(b"k%d" % n, b"acme"), tier=n % 3)
+
+    (whole,) = parts(world)
+    assert sorted(one.group for one in whole.groups).count(b"both") == 1
+    places = [(b"ring:0", b""), (b"tr:0:acme", b"")]
+    part = world.partition.run(grouping.groups(0, SIZE, places, look=3))
+    assert [name for name, _ in part.following] == [b"ring:0", b"tr:0:acme"]
+
+
 def test_a_group_without_work_left_is_not_listed(world: World) -> None:
     owned = world.own()
     w.enqueue(world, ["a"], b"ended")

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
-from queuepool.errors import MovedError
+from queuepool.errors import MovedError, UnavailableError
+from queuepool.models.flows import BatchState
 from queuepool.verbs import Verb
+from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.relay import relay
 from queuepool.verbs.schedules import verbs as schedule
+from tests.contract import batches as b
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World
@@ -98,3 +101,37 @@ def test_a_planted_version_without_end_gives_way(server_world: World) -> None:
 
     assert server_world.partition.run(lead.turn_away(4)) == 4
     assert server_world.partition.run(_enqueue(4)) == b"1"
+
+
+OTHER = "BBbbbbbbbbbbbb"
+
+
+def define(world: World, batch: str) -> BatchState | bool:
+    verb = flow.open_batch(
+        batch,
+        batch,
+        on_failure="wait",
+        on_deadline="fail",
+        deadline_ms=60_000,
+        keep_ms=60_000,
+        called="t",
+    )
+    return world.partition.run(verb)
+
+
+def test_while_slots_move_no_batch_is_defined_and_who_is_late_changes_nothing(
+    world: World,
+) -> None:
+    assert define(world, b.BATCH) is True
+    assert world.partition.run(lead.turn_away(12, batches=False)) == 12
+
+    with pytest.raises(UnavailableError, match="move"):
+        define(world, OTHER)
+    assert define(world, b.BATCH) is False  # it is there, and its call is repeated
+    assert world.partition.run(lead.turn_away(11, batches=True)) == 12  # of an earlier leader
+    with pytest.raises(UnavailableError, match="move"):
+        define(world, OTHER)
+
+    world.partition.run(lead.turn_away(12, batches=True))
+    world.partition.run(lead.turn_away(11, batches=False))
+    assert define(world, OTHER) is True

@@ -19,8 +19,8 @@ redis.call('ZCARD', base .. ':du')
 redis.call('SCARD', base .. ':mv')
 ours('SCARD', base .. ':dg:' .. group)
 probe_tenant(group)
-local counted, arrived = unpack(ours('HMGET', g, 'state', 'arrived') or {})
-counted = is_state(counted)
+local record = ours('HMGET', g, 'state', 'arrived') or {}
+local counted, arrived = is_state(record[1]), record[2]
 local jobs = count_lanes(group, counted)
 -- uses: make_way
 local at, status, lanes, largest = 4 + 2 * n, {}, {}, redis.call('HGET', c, 'largest')

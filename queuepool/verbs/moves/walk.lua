@@ -10,7 +10,6 @@
 --         page).
 local base, found, known, live = KEYS[1], {}, {}, {}
 -- uses: group_of, ours
-redis.call('ZCARD', base .. ':dead')
 if ARGV[3] == 't' then
   local page = redis.call('HSCAN', base .. ':mt', ARGV[1], 'COUNT', ARGV[2])
   for i = 1, #page[2], 2 do found[#found + 1] = page[2][i] end

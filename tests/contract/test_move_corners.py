@@ -1,0 +1,112 @@
+"""Task groups that go to another partition, with rare things in their way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queuepool.models.jobs import Replayed
+from queuepool.verbs.moves import verbs as move
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.producer import verbs as produce
+from tests.contract import world as w
+from tests.contract.test_moves import Pair, Side, V, pair
+
+__all__ = ["pair"]
+
+
+def test_a_job_whose_id_is_in_a_lane_there_stays(pair: Pair) -> None:
+    w.enqueue(pair.b, ["same", "other"])
+    pair.b.partition.cancel("same")  # its mark is in the lane until it is met
+    w.enqueue(pair.a, ["same"])
+    pair.freeze(b"g")
+
+    assert not pair.carry().done
+    assert pair.a.partition.observe().jobs == 1
+
+
+def test_dead_jobs_of_a_cancelled_group_can_be_replayed_where_they_arrived(pair: Pair) -> None:
+    owned = pair.a.own(nonce="a")
+    w.enqueue(pair.a, ["died"])
+    w.bury(owned, w.claim(owned).ids)
+    pair.a.advance(5)
+    pair.a.partition.run(produce.cancel_group(b"g", b"start"))
+    if pair.a.client is not None:  # as if the clock had been ahead then
+        record = pair.a.partition.key + b":g:g"
+        said: Any = pair.a.client.hget(record, "cancelled_at")
+        pair.a.client.hset(record, "cancelled_at", int(said) + 3_600_000)
+    pair.freeze(b"g")
+    assert pair.carry(dead=(b"died",)).done
+    pair.arrive()
+
+    assert pair.run(Side.B, operate.replay(["died"])) == Replayed(1)
+    owned = pair.b.own(nonce="b")
+    w.retry(owned, w.claim(owned).ids, delay_ms=0)
+    w.promote(owned)
+    assert w.drain(owned) == ["died"]
+
+
+def test_a_group_that_had_ended_there_is_not_forgotten_any_more(pair: Pair) -> None:
+    there = pair.b.own(nonce="b")
+    w.enqueue(pair.b, ["before"])
+    w.finish(there, w.claim(there))
+    w.enqueue(pair.a, ["now"])
+    pair.freeze(b"g")
+    assert pair.carry().done
+    pair.arrive()
+
+    if pair.b.client is not None:
+        assert pair.b.client.pttl(pair.b.partition.key + b":g:g") == -1
+    assert w.drain(there) == ["now"]
+
+
+def test_jobs_behind_more_marks_than_a_page_are_found(pair: Pair) -> None:
+    ids = w.names("j", 250)
+    w.enqueue(pair.a, ids[:200])
+    w.enqueue(pair.a, ids[200:])
+    for job_id in ids[:-1]:
+        pair.a.partition.cancel(job_id)
+    pair.freeze(b"g")
+
+    assert pair.carry().done
+    pair.arrive()
+    assert w.drain(pair.b.own(nonce="b")) == ids[-1:]
+
+
+def test_the_head_of_a_serial_group_comes_before_those_behind_it(pair: Pair) -> None:
+    w.enqueue(pair.a, ["first"], limits=b"api")
+    pair.a.partition.run(produce.configure(b"g", serial=True))
+    w.enqueue(pair.a, ["second"])
+    pair.freeze(b"g")
+
+    record, words = _exported(pair, "g")
+    assert record[b"serial"]
+    assert [bytes(words[i]) for i in range(0, len(words), 11)] == [b"first", b"second"]
+
+
+def test_a_page_has_as_many_bytes_as_it_may_and_at_least_a_job(pair: Pair) -> None:
+    w.enqueue(pair.a, w.names("j", 5), payload=b'{"text": "%s"}' % (b"x" * 1000))
+    pair.freeze(b"g")
+
+    for size, jobs in ((1, 1), (2500, 2), (100_000, 5)):
+        _, words = _exported(pair, "g", size_bytes=size)
+        assert len(words) == 11 * jobs
+
+
+def test_lists_of_tenants_and_of_frozen_groups_have_nothing_else(pair: Pair) -> None:
+    pair.a.partition.run(produce.configure_tenant(b"acme", weight=3))
+    w.enqueue(pair.a, ["other"], b"other")
+    w.enqueue(pair.a, ["a"])
+    pair.freeze(b"g")
+
+    assert pair.run(Side.A, move.tenants()) == (b"0", [b"acme"])
+    assert pair.run(Side.A, move.frozen())[1].slots == {b"g": 7}
+    assert pair.carry().done
+    if pair.a.client is not None:
+        assert pair.a.client.scard(pair.a.partition.key + b":mv") == 0
+
+
+def _exported(pair: Pair, group: str, *, size_bytes: int = 1 << 20) -> tuple[dict[Any, Any], Any]:
+    verb = move.export(V, group.encode())
+    verb.args[3] = size_bytes  # type: ignore[index]
+    found = pair.run(Side.A, verb)
+    return found.record, found.words
