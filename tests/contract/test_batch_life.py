@@ -96,6 +96,7 @@ def test_a_batch_that_is_cancelled_ends_with_all_its_jobs(world: World) -> None:
     states = [world.partition.status(job_id).state for job_id in ids]
     assert states == [JobState.IN_FLIGHT, JobState.CANCELLED, JobState.CANCELLED]
     assert set(snapshot(world)["cancels"]) == {ids[0].encode()}
+    assert b"c" in snapshot(world)["tokens"]  # the owner hears of it at once
     owned.run(own.end_cancelled(owned.ownership, claims.ids))
     relay(owned)
     assert not has_started(owned)
@@ -116,6 +117,18 @@ def test_delayed_and_dead_jobs_of_a_cancelled_batch(world: World) -> None:
     assert (gone, asked) == (1, 0)
     states = [world.partition.status(job_id).state for job_id in ids]
     assert states == [JobState.DEAD, JobState.CANCELLED]
+
+
+def test_a_job_that_waits_for_a_consumer_that_knows_it_waits_no_more(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 1)
+    claims = w.claim(owned)
+    owned.run(own.retry(owned.ownership, [(claims.ids[0], 30_000, "new", b"{}")]))
+    assert snapshot(world)["asides"]
+
+    world.partition.run(flow.cancel_children(BATCH, b"0"))
+
+    assert not snapshot(world)["asides"]
 
 
 def test_cancelling_its_group_tells_the_batch(world: World) -> None:

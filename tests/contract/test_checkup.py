@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from queuepool.models.doctor import Checkup, Held, Waiting
 from queuepool.routing.slots import group_of
 from queuepool.verbs.operator.checkups import checkup, figures
@@ -58,6 +60,17 @@ def test_the_two_largest_lanes_are_found_with_the_tiers_of_a_group_together(worl
 
     assert found.lanes == 4
     assert found.groups == (Waiting(b"c", 8), Waiting(b"b", 5))
+
+
+@pytest.mark.parametrize("largest", [b"a", b"b"])
+def test_the_second_largest_is_found_whether_it_is_met_first_or_last(
+    world: World, largest: bytes
+) -> None:
+    for group in (b"a", b"b"):
+        w.enqueue(world, w.names(group.decode(), 5 if group == largest else 2), group)
+
+    second = b"b" if largest == b"a" else b"a"
+    assert look(world).groups == (Waiting(largest, 5), Waiting(second, 2))
 
 
 def test_of_a_tenant_the_lane_next_in_turn_is_looked_at(world: World) -> None:

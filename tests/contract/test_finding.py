@@ -250,9 +250,27 @@ def test_a_job_that_runs_was_cancelled_or_has_changed_is_not_edited(world: World
     assert edited(world, "runs", b"{}") == "in-flight"
 
 
+def test_an_edited_job_is_another_than_before(world: World) -> None:
+    w.enqueue(world, ["a"])
+    before = world.partition.run(editing.edit("a"))[1]
+    assert edited(world, "a", b"{}") == "edited"
+    after = world.partition.run(editing.edit("a"))[1]
+
+    assert codec.read_stamp(after) != codec.read_stamp(before)
+
+
+def test_jobs_that_do_not_match_are_looked_at_all_the_same(world: World) -> None:
+    w.enqueue(world, w.names("j", 50))
+
+    assert sum(page.looked for page in pages(world, JobFilter(state=JobState.PARKED))) >= 50
+
+
 def test_a_large_edited_job_is_claimed_by_itself(world: World) -> None:
     w.enqueue(world, ["small", "other"])
     assert edited(world, "small", b'{"x":"%s"}' % (b"y" * 5000)) == "edited"
+    if not world.in_memory:  # the next claim knows before it reads the body
+        largest: Any = world.client.hget(world.partition.key + b":c", "largest")
+        assert int(largest) > 5000
     owned = world.own()
 
     assert w.claim(owned, 2, max_bytes=1000).ids == [b"small"]
