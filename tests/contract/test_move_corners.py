@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from coordinator.core.moves.copying import Side
 from queuepool.models.jobs import Replayed
 from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
-from tests.contract.test_moves import Pair, Side, V, pair
+from tests.contract.test_moves import Pair, V, pair
 
 __all__ = ["pair"]
 
