@@ -87,8 +87,14 @@ def test_a_part_names_a_group_and_a_list_once(world: World) -> None:
 
     (whole,) = parts(world)
     assert sorted(one.group for one in whole.groups).count(b"both") == 1
+
+
+def test_a_list_that_is_to_be_looked_at_is_named_once(server_world: World) -> None:
+    w.enqueue(server_world, ["other"], b"other", tier=0)
+    w.enqueue(server_world, ["tenants"], group_of(b"k", b"acme"), tier=0)
+
     places = [(b"ring:0", b""), (b"tr:0:acme", b"")]
-    part = world.partition.run(grouping.groups(0, SIZE, places, look=3))
+    part = server_world.partition.run(grouping.groups(0, SIZE, places, look=3))
     assert [name for name, _ in part.following] == [b"ring:0", b"tr:0:acme"]
 
 
