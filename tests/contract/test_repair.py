@@ -10,7 +10,8 @@ from queuepool.testing.server import MemoryServer
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.test_capped import configure
-from tests.contract.test_gates import gates
+from tests.contract.test_gates import admit, gates
+from tests.contract.test_hold import hold
 from tests.contract.test_inspect import plant
 from tests.contract.world import World
 
@@ -146,3 +147,42 @@ def test_a_repair_leaves_sound_gates_as_they_are(world: World) -> None:
 
     assert world.partition.audit(repair=True).clean
     assert snapshot(world) == before
+
+
+def test_a_lane_at_a_gate_that_was_lost_is_filled_again(server_world: World) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a", "b"], limits=b"mail")
+    server_world.client.delete(server_world.partition.key + b":gq:2:mail~g")
+
+    assert server_world.partition.audit(repair=True).orphan == 2
+
+    assert server_world.partition.audit().clean
+    assert admit(owned) == 2
+    assert sorted(w.drain(owned)) == ["a", "b"]
+
+
+def test_a_lane_that_a_repair_seats_gets_no_second_seat_from_its_group(server_world: World) -> None:
+    owned, base = server_world.own(), server_world.partition.key
+    w.enqueue(server_world, w.names("a", 3))
+    configure(server_world, max_running=1)
+    running = w.claim(owned)
+    assert w.claim(owned).ids == []  # it has no room, and leaves its ring
+    server_world.client.hset(base + b":mg", "g", 1)
+
+    assert server_world.partition.audit(repair=True).unseated == 1
+    w.finish(owned, running)
+
+    assert server_world.client.llen(base + b":ring:2") == 1
+    assert w.drain(owned) == ["a00001", "a00002"]
+
+
+def test_ready_jobs_are_not_counted_again_where_a_held_group_has_its_own(world: World) -> None:
+    w.enqueue(world, w.names("held", 3), b"held", tier=0)
+    w.enqueue(world, ["a", "b"])
+    hold(world, b"held")
+    w.miscount(world, 2, -1)
+
+    world.partition.audit(repair=True)
+
+    assert world.partition.observe().ready == (0, 0, 2, 0)
+    assert world.partition.audit().clean

@@ -31,7 +31,6 @@ for t = 0, 3 do
     probe_tenant(group)
     for home = managed and 0 or t, managed and 3 or t do
       ours('LLEN', base .. ':q:' .. home .. ':' .. group)
-      ours('LLEN', base .. ':gq:' .. home .. ':' .. gate .. '~' .. group)
     end
   end
 end
