@@ -177,8 +177,8 @@ def errors(p: PartitionData, args: Args) -> Any:
         start = 18 + len(codec.read_group(body))
         begins = _BEGINS.match(body[start : start + 401])
         at, head, said = int(score), begins[0] if begins else b"", brief(error or b"")
-        row = rows.setdefault(head + said, [head, said, 0, at, at, b""])
-        row[2:] = [row[2] + 1, min(row[3], at), *((at, job_id) if at >= row[4] else row[4:])]
+        row = rows.setdefault(head + said, [head, said, 0, at])
+        row[2:] = [row[2] + 1, row[3], at, job_id]
     return [rank if rank < len(among) else -1, len(among), *rows.values()]
 
 

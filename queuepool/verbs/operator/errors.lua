@@ -23,12 +23,10 @@ local function note(id, at)
   local key = begins .. er
   local row = known[key]
   if not row then
-    row = {begins, er, 0, at, at, id}
+    row = {begins, er, 0, at}
     known[key], rows[#rows + 1] = row, row
   end
-  row[3] = row[3] + 1
-  if at < row[4] then row[4] = at end
-  if at >= row[5] then row[5], row[6] = at, id end
+  row[3], row[5], row[6] = row[3] + 1, at, id -- they come in the order of time
 end
 local looked, most = 0, tonumber(ARGV[4])
 while looked < most and rank < all and size < 4194304 do

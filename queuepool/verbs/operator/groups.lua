@@ -43,7 +43,7 @@ local function resume(key, cursor)
   if not last or redis.pcall('LINDEX', key, offset - 1) == last then return offset end
   local from = math.max(0, offset - math.ceil(most / 2))
   local before = redis.pcall('LRANGE', key, from, offset - 1)
-  for k = before.err and 0 or #before, 1, -1 do
+  for k = #before, 1, -1 do
     if before[k] == last then return from + k end
   end
   return from
@@ -52,8 +52,8 @@ local function in_list(list, cursor)
   local key = base .. ':' .. list
   if string.sub(list, 1, 5) == 'ring:' then redis.call('LLEN', key) end -- tells another type
   local offset, wanted = resume(key, cursor), math.max(1, most - looked)
+  -- Of any type, as producers may write it; an error has no elements
   local page = redis.pcall('LRANGE', key, offset, offset + wanted - 1)
-  if page.err then page = {} end -- of any type, as producers may write it
   looked = looked + #page
   for _, place in ipairs(page) do
     local tier = string.match(place, '^[4-7]')
