@@ -8,7 +8,7 @@ from queuepool.models import JobState
 from queuepool.models.flows import BatchState, EndOf, OnFailure
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator import verbs as operate
-from queuepool.verbs.operator.editing import edit
+from queuepool.verbs.operator.editing import edit, hasten
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.batches import (
@@ -23,7 +23,16 @@ from tests.contract.batches import (
     status,
     tell,
 )
+from tests.contract.snapshot import snapshot
 from tests.contract.world import World
+
+
+def message(world: World) -> str:
+    """Return the error of the continuation, which has died."""
+    dead = world.partition.status(BATCH)
+    assert dead.state is JobState.DEAD
+    assert dead.error is not None
+    return dead.error.message
 
 
 def test_partial_runs_with_results_and_failures(world: World) -> None:
@@ -65,6 +74,56 @@ def test_fail_buries_the_continuation_with_the_list_of_what_failed(world: World)
         "of 3 jobs of its batch, 1 are done, 1 dead, 1 cancelled, expired or deleted, and 0 have "
         "not ended; numbers 0, 2",
     )
+
+
+def test_the_list_of_what_failed_is_in_order_whatever_failed_first(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 3, "fail")
+    claims = w.claim(owned)
+    for place in (2, 0, 1):
+        w.bury(owned, [claims.ids[place]])
+        relay(owned)
+
+    assert message(world).endswith("; numbers 0, 1, 2")
+
+
+def test_the_list_of_what_failed_ends_with_the_twentieth(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 25, "fail")
+    w.bury(owned, w.claim(owned).ids)
+    relay(owned)
+
+    listed = message(world).partition("; numbers ")[2]
+    assert listed.endswith(" and others")
+    assert len(listed.removesuffix(" and others").split(", ")) == 20
+
+
+def test_errors_of_the_first_thousand_that_fail_are_kept(world: World) -> None:
+    world.own()
+    open_batch(world, 0, seal=False)
+    told = [(BATCH, n, b"x", b"%011x" % n, b'{"reason":"failed"}') for n in range(1001)]
+    assert world.partition.run(flow.note_ends(told)) == 1001
+    world.partition.run(flow.seal_batch(BATCH, 1001))
+
+    found = results(world)
+    assert {r.end for r in found} == {EndOf.DEAD}
+    assert [r.number for r in found if r.error is None or r.error.reason != "failed"] == [1000]
+
+
+def test_a_continuation_that_waits_for_a_consumer_that_knows_it_dies_all_the_same(
+    world: World,
+) -> None:
+    owned = world.own()
+    open_batch(world, 1, "fail")
+    [child] = w.claim(owned).ids
+    world.partition.run(hasten(BATCH))
+    assert has_started(owned)
+    owned.run(own.retry(owned.ownership, [(BATCH.encode(), 30_000, "new", b"{}")]))
+    w.bury(owned, [child])
+    relay(owned)
+
+    assert message(world).endswith("; numbers 0")
+    assert not snapshot(world)["asides"]
 
 
 def test_a_dead_continuation_that_is_replayed_sees_what_its_jobs_became_since(world: World) -> None:

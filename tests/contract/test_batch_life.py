@@ -5,6 +5,7 @@ from __future__ import annotations
 from queuepool.models import JobState
 from queuepool.models.flows import BatchState, EndOf
 from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.operator.editing import hasten
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
@@ -176,6 +177,69 @@ def test_a_batch_is_forgotten_with_its_results_once_its_continuation_has_ended(
     assert world.partition.run(flow.batches(0, 10)) == (0, ())
     if world.client is not None:
         assert world.client.keys(world.partition.key + b":b*") == []
+
+
+def test_a_batch_that_grows_before_the_owner_looks_at_it_goes_on(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 1)
+    finish(owned, w.claim(owned))
+    tell(owned, notes(owned))  # it is complete, and due
+    world.partition.run(flow.grow_batch(BATCH, "0:1", 1))
+
+    tended = owned.run(flow.tend_batches(owned.ownership))
+
+    assert (tended.fired, status(world).state) == (0, BatchState.OPEN)
+    assert tended.next_due_ms is not None
+    assert tended.next_due_ms > DAY_MS - 60_000
+    assert not has_started(owned)
+
+
+def test_results_are_kept_for_their_time_also_when_the_continuation_has_ended(
+    world: World,
+) -> None:
+    owned = world.own()
+    open_batch(world, 1)
+    finish(owned, w.claim(owned))
+    relay(owned)
+    w.promote(owned)
+    w.finish(owned, w.claim(owned))
+
+    tended = owned.run(flow.tend_batches(owned.ownership))
+
+    assert tended.next_due_ms is not None
+    assert (tended.forgotten, tended.next_due_ms > DAY_MS - 60_000) == (0, True)
+    assert [r.end for r in results(world)] == [EndOf.DONE]
+
+
+def test_a_continuation_that_runs_already_is_not_let_go_again(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 1)
+    claims = w.claim(owned)
+    world.partition.run(hasten(BATCH))
+    assert has_started(owned)
+    finish(owned, claims)
+    tell(owned, notes(owned))
+
+    assert owned.run(flow.tend_batches(owned.ownership)).fired == 0
+    assert status(world).state is BatchState.FIRED
+    assert w.book(owned) == [BATCH.encode()]
+    assert world.partition.observe().delayed == 0
+
+
+def test_a_very_large_batch_is_forgotten_bit_by_bit(server_world: World) -> None:
+    owned, world = server_world.own(), server_world
+    last = 128 * 201
+    open_batch(world, 0, seal=False)
+    world.partition.run(produce.cancel(BATCH))
+    told = [(BATCH, 0, b"d", b"0" * 11, b"1"), (BATCH, 1, b"x", b"0" * 11, b"{}")]
+    world.partition.run(flow.note_ends([*told, (BATCH, last, b"d", b"0" * 11, b"1")]))
+    world.partition.run(flow.cancel_batch(BATCH))
+    world.advance(DAY_MS / 1000 + 1)
+
+    tended = [owned.run(flow.tend_batches(owned.ownership)) for _ in range(2)]
+
+    assert [(each.forgotten, each.next_due_ms) for each in tended] == [(0, 0), (1, None)]
+    assert world.client.keys(world.partition.key + b":b*") == []
 
 
 def test_batches_are_listed_those_due_first_before_the_others(world: World) -> None:

@@ -88,6 +88,43 @@ def test_a_walk_goes_on_when_what_it_has_seen_is_replayed(world: World, newest: 
     assert world.partition.observe().dead == 0
 
 
+@pytest.mark.parametrize("newest", [True, False])
+def test_a_walk_goes_on_behind_the_last_one_that_it_has_seen_when_that_is_gone(
+    world: World, newest: bool
+) -> None:
+    names = [f"d{n}" for n in range(6)]
+    die(world, *((name, error("E")) for name in names))
+
+    where, seen = JobFilter(state=JobState.DEAD, newest=newest), list[str]()
+    for page in pages(world, where, most=2):
+        seen += [job.job_id for job in page.jobs]
+        world.partition.replay(seen[-1:])
+
+    assert seen == (names[::-1] if newest else names)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_walk_through_the_lanes_of_a_group_goes_on_in_the_lane_that_it_is_in(
+    world: World, most: int
+) -> None:
+    names = [[f"t{tier}-{n}" for n in range(3)] for tier in range(4)]
+    for tier in (0, 2, 3):
+        w.enqueue(world, names[tier], tier=tier)
+
+    where = JobFilter(state=JobState.READY, group=b"g")
+    parts = [[job.job_id for job in page.jobs] for page in pages(world, where, most=most)]
+
+    assert [name for part in parts for name in part] == names[0] + names[2] + names[3]
+    assert max(map(len, parts)) == most
+
+
+def test_a_walk_through_many_jobs_comes_to_all_of_them(world: World) -> None:
+    names = w.names("j", 600)  # more than a server keeps in one piece
+    w.enqueue(world, names)
+
+    assert sorted(found(world, JobFilter(), look=100)) == names
+
+
 def test_jobs_are_found_by_task_group_and_error(world: World) -> None:
     die(world, ("a", error("ValueError", "no such account")), group=b"one")
     die(world, ("b", error("KeyError", "ACCOUNT", traceback="ValueError")), group=b"two")
@@ -182,6 +219,17 @@ def test_errors_are_counted_of_dead_and_retrying_jobs(world: World) -> None:
     assert both.first_ms is not None
     assert both.last_ms is not None
     assert 900 <= both.last_ms - both.first_ms < 5000
+
+
+def test_errors_that_differ_in_their_tracebacks_only_are_counted_as_one(world: World) -> None:
+    die(world, *((name, error("E", traceback=f"line {name}")) for name in ("a", "b", "c")))
+
+    *_, [one] = world.partition.run(finding.errors("dead", 0, 1))
+
+    assert (one.dead, one.example) == (3, "c")
+    assert one.first_ms is not None
+    assert one.last_ms is not None
+    assert 1900 <= one.last_ms - one.first_ms < 6000
 
 
 def test_a_part_of_many_errors_stands_for_all(world: World) -> None:

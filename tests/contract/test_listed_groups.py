@@ -98,13 +98,37 @@ def test_a_list_that_is_to_be_looked_at_is_named_once(server_world: World) -> No
     assert [name for name, _ in part.following] == [b"ring:0", b"tr:0:acme"]
 
 
-def test_a_group_without_work_left_is_not_listed(world: World) -> None:
+@pytest.mark.parametrize("order", [SIZE, AGE])
+def test_a_group_without_work_left_is_not_listed(world: World, order: GroupOrder) -> None:
     owned = world.own()
     w.enqueue(world, ["a"], b"ended")
     w.finish(owned, w.claim(owned))
     w.enqueue(world, ["b"], b"later", delay_ms=60_000)
+    w.enqueue(world, ["c"], b"cancelled")
+    world.partition.cancel("c")  # its group has a seat until the next claim
 
-    assert listed(world) == {}
+    assert listed(world, order) == {}
+
+
+def test_turns_of_a_tenant_with_a_seat_and_a_hold_are_to_be_looked_at_once(world: World) -> None:
+    w.enqueue(world, ["a"], group_of(b"k", b"acme"))
+    world.partition.run(produce.configure_tenant(b"acme", hold=True))
+
+    following = [next(parts(world, look=look)).following for look in range(1, 15)]
+
+    assert any((b"tr:2:acme", b"") in some for some in following)
+    assert all(len(set(some)) == len(some) for some in following)
+
+
+def test_groups_with_settings_are_places_that_a_call_looks_at(world: World) -> None:
+    for n in range(30):
+        w.enqueue(world, [f"j{n}"], b"g%d" % n)
+        world.partition.run(produce.configure(b"g%d" % n, hold=True))
+
+    part = world.partition.run(grouping.groups(0, SIZE, [(b"mg", b"")]))
+
+    assert len(part.groups) == 30
+    assert part.looked == 31
 
 
 def test_one_call_looks_at_so_many_places_and_no_more(world: World) -> None:
@@ -173,3 +197,18 @@ def test_none_is_missed_when_the_last_one_that_was_seen_is_gone(server_world: Wo
 
     assert len(found) == 60
     world.damaged = True
+
+
+def test_what_the_last_call_has_seen_is_not_seen_again_while_one_has_its_turn(
+    server_world: World,
+) -> None:
+    world = server_world
+    for n in range(60):
+        w.enqueue(world, w.names(f"g{n}-", 40), b"g%d" % n)
+    owned, last = world.own(), set[bytes]()
+
+    for part in parts(world, look=10):
+        some = {one.group for one in part.groups}
+        assert not some & last
+        last = some
+        w.claim(owned, 1)

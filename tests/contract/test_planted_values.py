@@ -141,6 +141,13 @@ def test_an_observation_reads_no_body_of_an_absurd_size(server_world: World) -> 
     assert server_world.partition.observe().oldest_ms == 0
 
 
+def test_an_observation_counts_no_ends_where_something_else_stands(server_world: World) -> None:
+    server_world.client.set(key(server_world, "fo"), "not ours")
+    server_world.damaged = True
+
+    assert server_world.partition.observe().untold == 0
+
+
 def test_a_set_of_ended_ids_that_is_none_makes_way_for_new_jobs(server_world: World) -> None:
     for suffix in ("dn:0", "dn:1"):
         server_world.client.set(key(server_world, suffix), "not ours")
