@@ -10,6 +10,8 @@ from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
+from tests.contract.snapshot import snapshot
+from tests.contract.test_gates import admit
 from tests.contract.test_moves import Pair, V, pair
 
 __all__ = ["pair"]
@@ -91,6 +93,40 @@ def test_a_page_has_as_many_bytes_as_it_may_and_at_least_a_job(pair: Pair) -> No
     for size, jobs in ((1, 1), (2500, 2), (100_000, 5)):
         _, words = _exported(pair, "g", size_bytes=size)
         assert len(words) == 11 * jobs
+
+
+def test_claims_there_are_as_large_as_they_may_be(pair: Pair) -> None:
+    w.enqueue(pair.b, ["small"], b"of b")
+    w.enqueue(pair.a, ["large"], payload=b'{"text": "%s"}' % (b"x" * 1000))
+    pair.freeze(b"g")
+    assert pair.carry().done
+    pair.arrive()
+    size = pair.b.partition.observe().bytes
+    owned = pair.b.own(nonce="b")
+
+    assert w.claim(owned, max_bytes=size - 1).ids == [b"small"]
+    assert w.claim(owned, max_bytes=size).ids == [b"large"]
+
+
+def test_an_owner_there_hears_of_a_delayed_job_that_arrives(pair: Pair) -> None:
+    w.enqueue(pair.a, ["late"], delay_ms=60_000)
+    pair.freeze(b"g")
+
+    assert pair.carry().done
+    assert snapshot(pair.b)["tokens"] == [b"d"]
+
+
+def test_jobs_that_name_limits_wait_at_their_gate_there(pair: Pair) -> None:
+    owned = pair.b.own(nonce="b")
+    w.enqueue(pair.a, ["waits"], limits=b"api")
+    pair.freeze(b"g")
+    assert pair.carry().done
+    pair.arrive()
+
+    assert w.claim(owned).ids == []
+    assert pair.b.partition.observe().parked == 1
+    assert admit(owned, gate="api") == 1
+    assert w.claim(owned).ids == [b"waits"]
 
 
 def test_lists_of_tenants_and_of_frozen_groups_have_nothing_else(pair: Pair) -> None:

@@ -95,12 +95,13 @@ def pair(world: World) -> Iterator[Pair]:
 def _fill(world: World, group: bytes = b"g", prefix: str = "") -> None:
     """Put a job of a group into every place that there is, but for running ones."""
     owned = world.own(nonce="a")
-    for name in ("dead", "tried", "killed"):
+    for name in ("dead", "tried", "killed", "aside"):
         w.enqueue(world, [prefix + name], group, unique={0: f"key-{prefix}{name}".encode()})
     claims = w.claim(owned)
     ids = dict(zip([i.decode()[len(prefix) :] for i in claims.ids], claims.ids, strict=True))
     w.bury(owned, [ids["dead"]])
     w.retry(owned, [ids["tried"]], delay_ms=60_000)
+    owned.run(own.retry(owned.ownership, [(ids["aside"], 70_000, "new", b"{}")]))
     w.finish(owned, claims, *(i for i, n in enumerate(claims.ids) if n == ids["killed"]))
     w.enqueue(world, [f"{prefix}{n}" for n in "abc"], group)
     w.enqueue(world, [f"{prefix}high"], group, tier=0, expires_ms=600_000)

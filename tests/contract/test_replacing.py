@@ -178,6 +178,22 @@ def test_an_end_of_the_payload_before_does_not_end_the_newest(world: World) -> N
     assert claimed(owned) == {"a": 1}
 
 
+def test_nor_after_the_clock_went_back_and_a_cancellation_still_reaches_it(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["x"], b"other")
+    world.partition.cancel_group(b"other")
+    world.advance(-60)  # stamps follow each other after that cancellation
+    enqueue(world, "a", 1)
+    before = w.claim(owned)
+    owned.run(own.hand_back(owned.ownership, [b"a"]))
+    enqueue(world, "b", 1)
+
+    late = w.finish(owned, before)
+
+    assert (late.finished, late.duplicates) == (0, 1)
+    assert world.partition.cancel_group(b"g") == (1, 0)
+
+
 def test_a_cancellation_before_the_replacement_does_not_reach_it(world: World) -> None:
     owned = world.own()
     enqueue(world, "a", 1, delay_ms=1_000)
@@ -220,7 +236,10 @@ def test_a_body_that_grew_is_weighed_by_the_next_claim(world: World) -> None:
     w.enqueue(world, ["x"], payload=b'{"n":1}')
     enqueue(world, "b", 5_000)
 
-    assert w.claim(owned, max_bytes=1_000).ids == [b"a"]
+    bodies = snapshot(world)["jobs"].values()
+    size = sum(len(body) + 11 for body in bodies)  # a snapshot has no stamps
+    assert w.claim(owned, max_bytes=size - 1).ids == [b"a"]
+    assert w.claim(owned, max_bytes=size).ids == [b"x"]
 
 
 def test_the_newest_says_by_when_it_is_to_start(world: World) -> None:

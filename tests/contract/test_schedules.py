@@ -89,6 +89,8 @@ def test_a_known_version_sends_nothing(world: World) -> None:
     again = ask(world, verbs.schedules(known))
     assert again.unchanged
     assert again.found == ()
+    [reply] = world.partition.server.run(world.system, [verbs.schedules(known)])
+    assert reply[1:] == [known, [], []]
     ask(world, verbs.set_schedule(MINUTELY))
     newer = ask(world, verbs.schedules(known))
     assert [status.name for status in newer.found] == ["minutely", "nightly"]

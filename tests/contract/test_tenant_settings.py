@@ -122,6 +122,17 @@ def test_turns_follow_the_weights_of_tenants(world: World, limit: int, prefetch:
     assert found["a"] == pytest.approx(found["c"], rel=0.15)
 
 
+def test_a_tenant_that_gets_another_weight_is_owed_no_rest_of_its_turn(world: World) -> None:
+    for name in "ab":
+        fill(world, name, 1, jobs=100)
+    weigh(world, "a", 50)
+    claimed(world, 4)  # of 50 that follow each other
+
+    weigh(world, "a", 2)
+
+    assert claimed(world, 30) == {"a": 20, "b": 10}
+
+
 def test_what_a_tenant_has_is_told(world: World) -> None:
     fill(world, "t", 3, jobs=2)
     fill(world, "t", 1, tier=1)

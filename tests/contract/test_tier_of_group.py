@@ -83,6 +83,20 @@ def test_jobs_enqueued_later_follow_and_its_own_tiers_come_back(world: World) ->
     assert claimed(owned, 5) == ["a0", "a1", "g4"]
 
 
+def test_jobs_of_a_group_that_had_none_are_at_once_in_its_tier(world: World) -> None:
+    owned = world.own()
+    world.partition.run(produce.configure(b"g", tier=Tier.CRITICAL, keep_ms=60_000))
+
+    w.enqueue(world, ["a"], b"a", tier=1)
+    w.enqueue(world, ["g"])
+    assert claimed(owned, 2) == ["g", "a"]
+
+    w.enqueue(world, ["a0"], b"a", tier=1, limits=b"mail")
+    w.enqueue(world, ["g0"], limits=b"mail")
+    assert admit(owned, 1) == 1
+    assert claimed(owned, 1) == ["g0"]
+
+
 def test_the_tier_is_shown_and_setting_it_again_changes_nothing(world: World) -> None:
     w.enqueue(world, ["g0"])
 

@@ -9,6 +9,7 @@ import pytest
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing import MemoryServer
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World
@@ -38,8 +39,13 @@ def enqueue(world: World, _owned: OwnedPartition) -> None:
     w.enqueue(world, ["b"])
 
 
+def end_a_hold(world: World, _owned: OwnedPartition) -> None:
+    for on in (True, False):
+        world.partition.run(produce.configure(None, hold=on))
+
+
 READY: list[Callable[[World, OwnedPartition], None]] = [
-    hand_back, promote, replay, recover, enqueue,
+    hand_back, promote, replay, recover, enqueue, end_a_hold,
 ]  # fmt: skip
 
 

@@ -20,7 +20,6 @@ g = base .. ':g:' .. group_of(body)
 ours('HLEN', g)
 probe_tenant(group_of(body))
 ours('SCARD', base .. ':dg:' .. group_of(body))
-ours('LLEN', base .. ':wk')
 check_hashes('c', 'cx', 'cn', 'at', 'cr', 'er', 'ua')
 -- uses: epochs_in_flight
 local runs = false

@@ -24,7 +24,6 @@ redis.call('ZCARD', dl)
 ours('SCARD', dg)
 ours('SCARD', gg)
 probe_tenant(group)
-ours('LLEN', base .. ':wk')
 local lanes, asked, gone, size = {}, 0, {}, 0
 for t = 0, 3 do lanes[t] = base .. ':q:' .. t .. ':' .. group; ours('LLEN', lanes[t]) end
 local page = string.find(cursor, '^gates:')

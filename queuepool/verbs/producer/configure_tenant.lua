@@ -20,7 +20,6 @@ for t = 0, 3 do
   ours('LLEN', base .. ':tr:' .. t .. ':' .. tenant)
 end
 local was = ours('HMGET', record, 'hold', 'max', 'weight', 'state', 'e0', 'e1', 'e2', 'e3') or {}
-redis.call('HLEN', c)
 -- uses: make_way
 local wish = {hold = was[1] and '1' or '', max = was[2] or '', weight = was[3] or ''}
 for i = 3, #ARGV, 2 do wish[ARGV[i]] = ARGV[i + 1] end

@@ -8,7 +8,6 @@
 -- Returns {KNOWN, newest number}: that delivery was enqueued, or a later one; nothing is written
 --         then. Else as enqueue: the delivery is in; or {FULL...}
 -- No allow-oom flag: an out-of-memory server refuses it before the first line. O(jobs).
-local redis, tonumber, type = redis, tonumber, type
 local mark = KEYS[1] .. ':ob:' .. ARGV[1]
 local newest = tonumber(redis.call('GET', mark) or '')
 if newest and newest >= tonumber(ARGV[2]) and newest < 9e15 then return {'KNOWN', newest} end

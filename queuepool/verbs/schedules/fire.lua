@@ -10,7 +10,6 @@
 --         later one; {BUSY, id}: its last job has not ended; nothing is written then. Else as
 --         enqueue: the job is in, or kept out by a unique key, and the time has fired; or {FULL...}
 -- No allow-oom flag: an out-of-memory server refuses it before the first line. O(1).
-local redis, tonumber, type = redis, tonumber, type
 local fires, due = KEYS[1] .. ':sf:' .. ARGV[1], tonumber(ARGV[2])
 local command = redis.call('XREVRANGE', KEYS[1] .. ':cmd', '+', '-', 'COUNT', 1)[1]
 local newest = command and tonumber(string.match(command[1], '^(%d+)')) or 0

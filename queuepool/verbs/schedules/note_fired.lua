@@ -7,7 +7,6 @@
 --         O(n).
 local schedules, fired, noted = KEYS[1] .. ':schedules', KEYS[1] .. ':fired', {}
 if redis.call('HGET', KEYS[1] .. ':leader', 'epoch') ~= ARGV[1] then return -1 end
-redis.call('HLEN', fired)
 for i = 2, #ARGV, 2 do
   if redis.call('HEXISTS', schedules, ARGV[i]) == 1 then
     noted[#noted + 1], noted[#noted + 2] = ARGV[i], ARGV[i + 1]
