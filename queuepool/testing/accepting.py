@@ -62,7 +62,7 @@ class Accept:
             return False
         stamp = int(body[2:13], 16)
         if old[2:13] == body[2:13]:
-            stamp += -1 if stamp - 1 > p.counters.get("cut", 0) else 1
+            stamp = p.other_stamp(stamp)
         p.jobs[job_id] = old[:2] + b"%011x" % stamp + body[13:]
         self.grown += len(body) - len(old)
         p.wishes.expire_ms.pop(job_id, None)

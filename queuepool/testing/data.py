@@ -199,6 +199,14 @@ class PartitionData(Keyspace):
         cut = group.cancelled_at if group else -1
         return job_id in self.cancels or codec.read_enqueued_ms(body) <= cut
 
+    def other_stamp(self, stamp: int) -> int:
+        """Return one that no cancellation of a group before has reached, and the next one will."""
+        cut = self.counters.get("cut", 0)
+        if stamp - 1 > cut:
+            return stamp - 1
+        self.counters["cut"] = max(cut, stamp)
+        return stamp + 1
+
     def tell(self, job_id: bytes, end: bytes, text: bytes = b"") -> None:
         """Note for the owner the outcome of a job, if it is of a batch."""
         if b"~" not in job_id:

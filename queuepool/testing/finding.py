@@ -200,9 +200,9 @@ def edit(p: PartitionData, args: Args) -> Any:
         return [b"changed", b""]
     if p.group_of(body).moving:
         return [b"moving", b""]
-    stamp, cut = codec.read_enqueued_ms(body), p.counters.get("cut", 0)
+    stamp = codec.read_enqueued_ms(body)
     if job_id not in p.wishes.expire_ms:
-        stamp = stamp - 1 if stamp - 1 > cut else stamp + 1
+        stamp = p.other_stamp(stamp)
     head = 18 + len(codec.read_group(body))
     edited = b"%s%011x%s%s" % (body[:2], stamp, body[13:head], envelope)
     p.jobs[job_id] = edited

@@ -133,7 +133,8 @@ def _restamped(body: bytes, p: PartitionData) -> bytes:
     if old is None:
         return body
     stamp = max(p.now, p.counters.get("cut", 0) + 1)
-    stamp += stamp == int(old[1], 16)
+    if stamp == int(old[1], 16):
+        stamp = p.other_stamp(stamp)
     return b"%s%011x%s" % (body[:2], stamp, body[13:])
 
 

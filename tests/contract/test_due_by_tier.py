@@ -80,3 +80,14 @@ def test_the_retry_of_an_urgent_job_comes_first_too(world: World) -> None:
 
     assert promote_once(owned) == 100
     assert ready(owned)[0] == b"critical"
+
+
+def test_an_urgent_job_whose_delay_begins_anew_comes_first_when_it_is_due(world: World) -> None:
+    w.enqueue(world, w.names("n", FLOOD), delay_ms=1000)
+    for name, delay_ms in (("critical", 60_000), ("again", 2000)):
+        w.enqueue(world, [name], b"k", tier=0, delay_ms=delay_ms, unique={0: b"key"}, until=b"ed")
+    world.advance(10)
+    owned = world.own()
+
+    assert promote_once(owned) == 100
+    assert ready(owned)[0] == b"critical"

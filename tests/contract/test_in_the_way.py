@@ -115,9 +115,7 @@ def test_a_job_beside_one_that_is_replaced_does_not_come_in_alone(
     server_world: World, suffix: str
 ) -> None:
     owned, keys = server_world.own(), Keys(server_world)
-    w.enqueue(
-        server_world, ["late"], tier=1, delay_ms=60_000, unique={0: b"k"}, until=b"ed"
-    )
+    w.enqueue(server_world, ["late"], tier=1, delay_ms=60_000, unique={0: b"k"}, until=b"ed")
     plant(server_world, f"fl:{owned.ownership.epoch}" if suffix == "fl" else suffix)
     before = keys.save()
 

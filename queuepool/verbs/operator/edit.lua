@@ -24,9 +24,8 @@ if ours('HGET', base .. ':g:' .. group, 'moving') then return {'moving', ''} end
 -- uses: make_way
 local stamp = string.sub(body, 3, 13)
 if redis.call('HEXISTS', base .. ':ex', id) == 0 then
-  -- Another stamp, so that who ran it before a failover cannot end it; see `enqueue`
-  local ms = tonumber(stamp, 16) or 0
-  stamp = string.format('%011x', ms - 1 > newest_cut(cut) and ms - 1 or ms + 1)
+  -- uses: other_stamp
+  stamp = string.format('%011x', other_stamp(tonumber(stamp, 16) or 0, newest_cut(cut)))
 end
 local edited = string.sub(body, 1, 2) .. stamp .. string.sub(body, 14, 18) .. group .. ARGV[3]
 redis.call('HSET', j, id, edited)

@@ -13,11 +13,9 @@ replace = function(id, wish, tail, group, delay)
   local _, gate = gate_of(redis.call('HGET', base .. ':lm', id))
   gate = gate or gates and gates[id] or false -- not noted yet: it came with this call
   if group_of(old) ~= group or gate ~= wish.gate then return false end
-  -- Another stamp, so that who ran it before a failover cannot end it; one that no cut before has
-  -- reached, and the next one will
   if string.sub(old, 3, 13) == own then
-    local ms = tonumber(own, 16)
-    own = string.format('%011x', ms - 1 > was[7] and ms - 1 or ms + 1)
+    -- uses: other_stamp
+    own = string.format('%011x', other_stamp(tonumber(own, 16), was[7]))
   end
   local body = string.sub(old, 1, 2) .. own .. tail
   redis.call('HDEL', j, id)

@@ -27,9 +27,10 @@ end
 if limited then
   -- uses: enqueue/probe_gates
 end
+-- Returns true if a job is kept out, or takes the place of another
 clashes = function(place, id, tail, group, delay)
   local wish = wishes[place]
-  if not wish or redis.call('HEXISTS', j, id) == 1 then return false end
+  if not wish or redis.call('HEXISTS', j, id) == 1 then return end
   local holder = wish.key and holders[wish.key]
   if holder then
     local instead = wish.mode ~= '' and replace(holder, wish, tail, group, delay)
@@ -50,5 +51,4 @@ clashes = function(place, id, tail, group, delay)
     gates = gates or {}
     gates[id] = wish.gate
   end
-  return false
 end
