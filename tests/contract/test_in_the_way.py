@@ -9,6 +9,7 @@ import pytest
 
 from queuepool.errors import ScriptError
 from queuepool.models import JobState
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.routing.slots import group_of
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
@@ -58,7 +59,7 @@ def test_where_tokens_wait_it_makes_way_for_that_of_a_cancellation(server_world:
     assert tokens(server_world) == [b"c"]
 
 
-def drained_by_one_beside_another(world: World) -> tuple[w.OwnedPartition, own.Claims]:
+def drained_by_one_beside_another(world: World) -> tuple[OwnedPartition, own.Claims]:
     """Two jobs of a tenant that may run one: who runs it is about to leave."""
     owned = world.own()
     world.partition.run(produce.configure_tenant(b"acme", max_running=1))

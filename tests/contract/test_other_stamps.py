@@ -1,6 +1,6 @@
-"""A body that changes gets another stamp; the next cancellation of its group reaches it all the same.
+"""A body that changes gets another stamp, which the next cancellation of its group reaches.
 
-The stamps of a partition whose clock went back follow the latest cancellation of a group, ms by ms.
+Stamps follow the latest cancellation ms by ms while the clock is behind it.
 """
 
 from __future__ import annotations
