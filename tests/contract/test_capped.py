@@ -279,3 +279,18 @@ def test_a_repair_counts_capped_jobs_again(world: World, fields: dict[str, int])
     assert w.claim(owned).taken == 0
     w.finish(owned, running)
     assert w.drain(owned) == ["b", "c"]
+
+
+def test_marks_are_looked_for_among_a_bounded_number_of_ids(server_world: World) -> None:
+    base, client = server_world.partition.key, server_world.client
+    for tier in range(4):
+        w.enqueue(server_world, [f"job{tier}"], tier=tier)
+        client.rpush(base + b":q:%d:g" % tier, *w.names("mark", 4999))
+    server_world.partition.cancel("job0")
+    server_world.damaged = True
+    client.config_resetstat()
+
+    configure(server_world, max_running=1)
+
+    looks = client.info("commandstats")["cmdstat_lrange"]["calls"]
+    assert looks == 10  # of 1,000 ids each

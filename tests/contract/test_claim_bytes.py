@@ -5,11 +5,13 @@ from random import Random
 
 import pytest
 
+from queuepool.models import Tier
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
-from tests.contract.world import World, memory_world
+from tests.contract.world import STRICT, World, memory_world
 
 KB = 1000
 
@@ -247,3 +249,21 @@ def test_memory_and_servers_bound_a_claim_alike(server_world: World, seed: int) 
             break
 
     assert not server_world.partition.observe().backlog
+
+
+@pytest.mark.parametrize("tier", [Tier.HIGH, Tier.DEFAULT])
+def test_a_lane_that_was_emptied_gets_its_seat_again_with_what_is_put_back(
+    server_world: World, tier: Tier
+) -> None:
+    owned, base = server_world.own(), server_world.partition.key
+    w.enqueue(server_world, w.names("j", 3), payload=body(100))
+    w.enqueue(server_world, ["low"], b"low", tier=Tier.LOW, payload=body(100))
+    server_world.partition.run(produce.configure(b"g", tier=tier, max_running=9))
+    server_world.client.hset(base + b":c", "largest", 1)
+
+    claims = w.claim(owned, 4, max_bytes=150 * KB, weights=STRICT)
+
+    assert claims.ids == [b"j00000"]
+    assert server_world.client.llen(base + b":ring:%d" % tier) == 1
+    assert server_world.partition.audit().clean
+    assert w.drain(owned) == ["j00001", "j00002", "low"]

@@ -9,6 +9,7 @@ import pytest
 
 from queuepool.models import JobState
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.routing.slots import group_of
 from queuepool.testing.server import MemoryServer
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
@@ -208,3 +209,17 @@ def test_a_damaged_time_stops_nobody(server_world: World) -> None:
     world.client.hset(base + b":ex", "b", b"")
 
     assert w.drain(world.own()) == ["a", "b"]
+
+
+def test_totals_of_a_tenant_that_are_not_ours_stop_no_job_from_expiring(
+    server_world: World,
+) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["late"], group_of(b"k", b"t"), expires_ms=1000)
+    w.enqueue(server_world, ["a"])
+    server_world.client.set(server_world.partition.key + b":tt:t", "not ours")
+    server_world.advance(2)
+
+    assert w.claim(owned).ids == [b"a"]
+    assert server_world.partition.status("late").state is JobState.EXPIRED
+    server_world.damaged = True

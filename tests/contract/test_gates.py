@@ -407,3 +407,25 @@ def test_jobs_that_return_to_their_gate_keep_their_order(world: World, per_claim
         begun += ids(w.claim(owned, 2))
 
     assert begun == [name for name in w.names("a", 8) if name not in ("a00000", "a00004")]
+
+
+def test_what_returns_to_its_gate_is_in_front_of_a_new_job_with_an_old_id(world: World) -> None:
+    def admit_for_another_owner() -> OwnedPartition:  # whose claim sends it back
+        assert admit(world.own(lease_s=10), 1) == 1
+        world.advance(300)  # an id that ended is forgotten by then
+        owned = world.own(lease_s=10)
+        assert w.claim(owned).ids == []
+        return owned
+
+    w.enqueue(world, ["a", "b", "c", "d"], limits=b"mail")
+    owned = admit_for_another_owner()
+    assert admit(owned, 1) == 1
+    w.finish(owned, w.claim(owned))
+    world.advance(300)
+    w.enqueue(world, ["a"], limits=b"mail")
+    owned = admit_for_another_owner()
+
+    begun: list[str] = []
+    while admit(owned, 1):
+        begun += ids(w.claim(owned))
+    assert begun == ["b", "c", "d", "a"]

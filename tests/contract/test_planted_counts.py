@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.contract import world as w
 from tests.contract.busy import G, busy
 from tests.contract.test_planted_values import kept
 from tests.contract.world import World
@@ -43,3 +44,15 @@ def test_a_count_that_is_none_begins_anew_with_whoever_changes_it(
 
     assert tried
     assert not stay
+
+
+def test_ready_jobs_that_are_counted_in_words_begin_at_none_with_the_next_claim(
+    server_world: World,
+) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a", "b"])
+    server_world.client.hset(server_world.partition.key + b":c", "r2", "many")
+
+    assert w.claim(owned, 1).ids == [b"a"]
+    assert server_world.client.hget(server_world.partition.key + b":c", "r2") == b"0"
+    server_world.damaged = True

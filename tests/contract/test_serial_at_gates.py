@@ -31,14 +31,17 @@ def test_a_serial_group_waits_for_its_head_at_a_gate(world: World) -> None:
     assert ids(w.claim(owned)) == ["last"]
 
 
+@pytest.mark.parametrize("claim_first", [False, True])
 @pytest.mark.parametrize("before", [1, 3])
 def test_jobs_that_were_parked_when_their_group_became_serial_come_first(
-    world: World, before: int
+    world: World, before: int, claim_first: bool
 ) -> None:
     owned = world.own()
     w.enqueue(world, w.names("a", before), limits=b"mail")
     configure(world, serial=True)
     w.enqueue(world, w.names("b", 3), limits=b"mail")
+    if claim_first:  # which parks a later job behind them
+        assert w.claim(owned).ids == []
     begun: list[str] = []
     for _ in range(30):
         admit(owned, 1, out=1)

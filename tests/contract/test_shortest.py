@@ -88,3 +88,12 @@ def test_seats_stay_where_they_belong(world: World) -> None:
         w.finish(owned, claims)
 
     assert world.partition.observe().jobs == 0
+
+
+def test_a_foreign_value_in_place_of_a_lane_stops_no_other(server_world: World) -> None:
+    owned = server_world.own()
+    fill(server_world, a=2, b=1)
+    server_world.client.set(server_world.partition.key + b":q:2:a", "not ours")
+
+    assert claimed(owned, 5) == "b"
+    server_world.damaged = True

@@ -310,3 +310,12 @@ def test_the_tenants_with_the_most_ready_jobs_are_told(world: World) -> None:
     told = [(one.name, one.ready, one.running, one.held_ms is not None) for one in found]
     assert told == [("d", 4, 1, False), ("c", 3, 0, True), ("a", 2, 2, False)]
     assert len(world.partition.run(produce.tenants(20))) == 4
+
+
+def test_a_claim_asks_for_no_more_of_a_tenant_that_has_no_room_left(world: World) -> None:
+    fill(world, "t", 3)
+    bound(world, "t", 1)
+
+    claims = w.claim(world.own(), 10)
+
+    assert (len(claims.ids), claims.taken) == (1, 1)

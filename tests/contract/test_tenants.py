@@ -241,3 +241,17 @@ def test_a_repair_does_not_count_what_runs_of_tenants_beyond_a_thousand(
     server_world.partition.audit(repair=True)
     assert server_world.client.hget(record, "run") == b"1300"
     server_world.damaged = True
+
+
+def test_a_weighted_group_that_was_alone_has_a_whole_turn_when_another_comes(world: World) -> None:
+    owned = world.own()
+    old, new = group_of(b"old", b"t"), group_of(b"new", b"t")
+    w.enqueue(world, w.names("old", 40), old)
+    world.partition.run(produce.configure(old, weight=4))
+    for _ in range(3):
+        w.claim(owned, 1)
+    w.enqueue(world, w.names("new", 40), new)
+
+    begun = [w.claim(owned, 1).ids[0][:3] for _ in range(10)]
+
+    assert begun == [*[b"old"] * 4, b"new"] * 2

@@ -252,3 +252,15 @@ def test_a_seat_that_is_lost_is_given_again_in_the_tier_of_its_group(world: Worl
     assert world.partition.audit(repair=True).unseated == 1
 
     assert claimed(owned, 4) == ["g0", "g1", "g2", "a"]
+
+
+def test_a_group_whose_tier_changed_at_an_absurd_time_keeps_its_turns(server_world: World) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a"])
+    move(server_world, Tier.HIGH)
+    server_world.client.hset(server_world.partition.key + b":g:g", "moved", 2**44)
+    assert w.drain(owned) == ["a"]
+
+    w.enqueue(server_world, ["b"])
+
+    assert w.drain(owned) == ["b"]

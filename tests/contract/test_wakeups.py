@@ -7,10 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.routing.slots import group_of
 from queuepool.testing import MemoryServer
+from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
+from tests.contract.batches import BATCH, finish, open_batch, relay
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World
 
@@ -104,3 +107,38 @@ def test_a_running_job_that_is_cancelled_wakes_its_owner_once(
             world.partition.cancel(job_id)
 
     assert snapshot(world)["tokens"] == [b"c"]
+
+
+def test_the_first_outcome_of_a_batch_wakes_the_owner_to_relay_it(world: World) -> None:
+    first, second = open_batch(world, 2)
+    forget_tokens(world)
+
+    world.partition.cancel(first)
+    assert snapshot(world)["tokens"] == [b"f"]
+    forget_tokens(world)
+    world.partition.cancel(second)
+    assert snapshot(world)["tokens"] == []
+
+
+def test_a_batch_that_is_complete_when_it_is_sealed_wakes_the_owner(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 1, seal=False)
+    finish(owned, w.claim(owned))
+    relay(owned)
+    forget_tokens(world)
+
+    assert world.partition.run(flow.seal_batch(BATCH, 1)) == 1
+    assert snapshot(world)["tokens"] == [b"f"]
+
+
+def test_room_for_a_bounded_tenant_wakes_the_owner(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a", "b"], group_of(b"k", b"t"))
+    world.partition.run(produce.configure_tenant(b"t", max_running=1))
+    claims = w.claim(owned)
+    assert w.claim(owned).ids == []  # it leaves its ring
+    forget_tokens(world)
+
+    w.bury(owned, claims.ids)
+
+    assert snapshot(world)["tokens"] == [b"w"]

@@ -73,6 +73,5 @@ local function take(tier, group)
     redis.call('RPUSH', seats[tonumber(tier)], group)
   else
     redis.call('SREM', base .. ':gg:' .. group, place)
-    redis.call('HDEL', base .. ':gk', place .. '~' .. group)
   end
 end

@@ -1,6 +1,6 @@
 -- Of the groups of these seats that are managed: how many jobs may be taken; their weight, and by
 -- tier what is left of a turn that the end of a share cut short
--- uses: whole, probe_tenant, place_of
+-- uses: whole, place_of
 rooms = {}
 local function learn(at, page) -- seats of a ring
   local groups = {}
@@ -10,7 +10,6 @@ local function learn(at, page) -- seats of a ring
   for k, room in ipairs(#groups > 0 and redis.call('HMGET', base .. ':mg', unpack(groups)) or {}) do
     if room and not rooms[groups[k]] then
       local g = base .. ':g:' .. groups[k]
-      probe_tenant(groups[k])
       local f = ours('HMGET', g, 'weight', 't0', 't1', 't2', 't3', 'tier', 'moved') or {}
       local owed = {}
       for t = 0, 3 do owed[tostring(t)] = whole(f[2 + t]) end

@@ -1,8 +1,8 @@
 -- A tenant has the turn: its lanes share it. A second seat of the same tenant is of no use.
 -- uses: ours
 local ring = base .. ':tr:' .. home - 4 .. ':' .. group
-local known = seats.tenants or {}
-seats.tenants = known
+seats.tenants = seats.tenants or {}
+local known = seats.tenants
 lane = {home = home, group = group, ring = ring, length = 0, size = 0, take = 0}
 if not known[ring] then
   ours('HLEN', base .. ':tn:' .. group)
