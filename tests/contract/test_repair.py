@@ -11,7 +11,7 @@ from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.test_capped import configure
 from tests.contract.test_gates import admit, gates
-from tests.contract.test_hold import hold
+from tests.contract.test_hold import damage, hold
 from tests.contract.test_inspect import plant
 from tests.contract.world import World
 
@@ -186,3 +186,50 @@ def test_ready_jobs_are_not_counted_again_where_a_held_group_has_its_own(world: 
 
     assert world.partition.observe().ready == (0, 0, 2, 0)
     assert world.partition.audit().clean
+
+
+def test_a_long_lane_of_a_held_group_keeps_its_count(world: World) -> None:
+    w.enqueue(world, w.names("a", 1100))
+    hold(world)
+
+    assert world.partition.audit(repair=True).clean
+    assert world.partition.observe().held == 1100
+
+
+def test_ready_jobs_of_a_capped_group_are_counted_again(world: World) -> None:
+    w.enqueue(world, w.names("a", 5))
+    configure(world, max_running=3)
+    w.miscount(world, 2, -2)
+
+    world.partition.audit(repair=True)
+
+    assert world.partition.observe().ready == (0, 0, 3, 0)
+
+
+def test_a_group_whose_room_is_stored_wrongly_gets_the_right_one(
+    server_world: World,
+) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, w.names("a", 3))
+    configure(server_world, max_running=2)
+    damage(server_world, b"g", managed=0)
+
+    seen, fixed = server_world.partition.audit(), server_world.partition.audit(repair=True)
+
+    assert seen.miscounted == fixed.miscounted == 1
+    assert server_world.partition.audit().clean
+    assert w.claim(owned).ids == [b"a00000", b"a00001"]
+
+
+def test_groups_that_are_listed_nowhere_hide_no_other_that_is_miscounted(
+    server_world: World,
+) -> None:
+    for group in (b"g", b"h"):
+        w.enqueue(server_world, w.names(group.decode(), 3), group)
+        hold(server_world, group)
+    damage(server_world, b"g", managed=-1)
+    damage(server_world, b"h", w2=7)
+
+    assert server_world.partition.audit(repair=True).miscounted == 2
+    assert server_world.partition.audit().clean
+    assert server_world.partition.observe().held == 6
