@@ -31,7 +31,10 @@ for tenant in pairs(recounted and known or {}) do
   local function amend(place, value)
     if whole(f[place]) ~= value then amended[#amended + 1] = {record, BOUNDS[place], value} end
   end
-  if running then amend(3, running[tenant] or 0) end -- for `tune_tenant`
+  if running then
+    amend(3, running[tenant] or 0)
+    f[3] = running[tenant] or 0
+  end
   for t = 0, 3 do
     waiting[t] = jobs_of[tenant] and jobs_of[tenant][t] or math.max(0, whole(f[6 + t]))
     amend(6 + t, waiting[t])
