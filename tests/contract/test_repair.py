@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from queuepool.models import Tier
 from queuepool.testing.server import MemoryServer
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
@@ -13,6 +14,7 @@ from tests.contract.test_capped import configure
 from tests.contract.test_gates import admit, gates
 from tests.contract.test_hold import damage, hold
 from tests.contract.test_inspect import plant
+from tests.contract.test_tier_of_group import move
 from tests.contract.world import World
 
 NOTES = {"at": "attempts", "cr": "crashes", "er": "errors", "pr": "progress", "cn": "cancels"}
@@ -233,3 +235,23 @@ def test_groups_that_are_listed_nowhere_hide_no_other_that_is_miscounted(
     assert server_world.partition.audit(repair=True).miscounted == 2
     assert server_world.partition.audit().clean
     assert server_world.partition.observe().held == 6
+
+
+def test_ready_jobs_are_not_looked_for_in_the_lanes_of_very_many_held_groups(
+    server_world: World,
+) -> None:
+    world, owned = server_world, server_world.own()
+    for n in range(200):
+        w.enqueue(world, [f"held-{n}"], b"held-%d" % n, tier=0)
+        hold(world, b"held-%d" % n)
+    w.enqueue(world, w.names("capped", 9), b"capped", tier=1)
+    configure(world, b"capped", max_running=5)
+    move(world, Tier.LOW, b"capped")
+    w.enqueue(world, w.names("a", 90))
+    w.miscount(world, 2, -30)
+    w.miscount(world, 3, -2)
+
+    world.partition.audit(repair=True)
+
+    assert world.partition.observe().ready == (0, 0, 90, 5)
+    assert len(w.claim(owned, 5, weights=(0, 0, 0, 1)).ids) == 5

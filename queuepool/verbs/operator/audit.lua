@@ -86,26 +86,7 @@ end
 local missing_there = 0
 -- uses: strays, miscounted, audit/count_parked, audit/managed
 miscounted = miscounted + #unlisted
--- Jobs in the lanes of each tier; ready jobs not counted
-local stand, missing = standing, #hollow - law + gap - missing_there
-if repair and page[1] == '0' and missing ~= 0 then
-  local left = 10000
-  for key, lane in pairs(seated) do
-    local t, size = tonumber(lane.tier), ours('LLEN', key) or 0
-    if apart[lane.group] or is_shut(lane.group) then size = 0 end
-    stand[t] = stand[t] + size
-    if size > 0 and size <= math.min(left, 1000) then
-      left = left - size
-      for _, id in ipairs(redis.call('LRANGE', key, 0, -1)) do
-        if redis.call('HEXISTS', j, id) == 0 then stand[t] = stand[t] - 1 end -- a mark
-      end
-    end
-  end
-  for _, job in ipairs(lost) do
-    local t = tonumber(job.lane.tier)
-    if not apart[job.lane.group] and not is_shut(job.lane.group) then stand[t] = stand[t] + 1 end
-  end
-end
+-- uses: audit/standing
 -- uses: only_wrong_types
 if repair then -- from here on, writes
   -- uses: make_way, recount, tune_tenant
