@@ -43,7 +43,7 @@ class StatusService(StreamCalls):
         self, request: api.GetClusterRequest, context: Context
     ) -> api.GetClusterResponse:
         snapshot, info = await self._snapshot(context), self._info
-        store, _, shadows = self._followed(pool := pool_of(request))
+        store, _, shadows = await self._followed(pool := pool_of(request))
         cluster = messages.cluster_counts(self._views(snapshot))
         led = snapshot if pool == DEFAULT_POOL else store.snapshot
         held = led.in_force

@@ -81,7 +81,7 @@ class StreamCalls(InspectionCalls):
     ) -> AsyncIterator[api.RecordResponse]:
         """Send the cycles of this leader, for at most an hour; see coordinator.api.recording."""
         try:
-            store, cycles, _ = self._followed(pool := pool_of(request))
+            store, cycles, _ = await self._followed(pool := pool_of(request))
             async with contextlib.aclosing(
                 recorded(cycles, store, self._operators, for_s=self._max_stream_s, pool=pool)
             ) as found:
@@ -124,11 +124,11 @@ class StreamCalls(InspectionCalls):
             if interval_s:
                 await asyncio.sleep(interval_s)
 
-    def _followed(self, pool: str) -> tuple[SnapshotStore, CycleFeed, ShadowBoard]:
+    async def _followed(self, pool: str) -> tuple[SnapshotStore, CycleFeed, ShadowBoard]:
         """Return what is published about a pool. Raises InvalidInputError if it is unknown."""
         if pool == DEFAULT_POOL:
             return self._store, self._cycles, self._shadows
-        found = self._operators.other_pool(pool)
+        found = await self._operators.off_loop(lambda: self._operators.other_pool(pool))
         return found.store, found.cycles, found.shadows
 
     def _views(self, snapshot: Snapshot) -> list[PartitionView]:

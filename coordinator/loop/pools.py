@@ -65,7 +65,7 @@ class PoolCoordinators:
         self._pool, self._make, self._interval_s = pool, make, interval_s
         self._coordinators: Mapping[str, PoolCoordinator] = {}
         self._having: Mapping[str, Collection[int]] = {}
-        self._stopping = threading.Event()
+        self._stopping, self._looking = threading.Event(), threading.Lock()
         self._trouble = False
         # A daemon, so that a hanging server does not keep the process from exiting.
         self._thread = threading.Thread(target=self._run, name="coordinator-pools", daemon=True)
@@ -79,11 +79,15 @@ class PoolCoordinators:
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
+        if looked := self._looking.acquire(timeout=timeout_s):  # the last look has ended
+            self._looking.release()
         ended = [each.stop(timeout_s) for each in self._coordinators.values()]
-        return all(ended)
+        return looked and all(ended)
 
     def find(self, pool: str) -> PoolCoordinator | None:
-        """Return the coordinator of a pool, if there is such a pool."""
+        """Return the coordinator of a pool, if there is such a pool: looks again for a new one."""
+        if pool not in self._coordinators:
+            self.look()
         return self._coordinators.get(pool)
 
     def views(self) -> list[PartitionView]:
@@ -98,6 +102,10 @@ class PoolCoordinators:
 
     def look(self) -> None:
         """Find pools once, and start the coordinators of new ones."""
+        with self._looking:
+            self._look()
+
+    def _look(self) -> None:
         try:
             places = self._pool.places()
         except QueuePoolError as error:

@@ -84,11 +84,10 @@ def test_every_process_has_all_the_rights_it_needs(
         assert failing.job_id in run("ops-read", "dead", "list")[1]
         code, _, err = run("ops-read", "dead", "replay", "--all")
         assert (code, "queuepool acl" in err) == (1, True), err
-        to_video = ("scale", f"{at}/video", "2", "--grpc", coordinator.grpc)
-        wait_until(lambda: run("ops", *to_video)[0] == 0, 60.0, "the coordinator knows of the pool")
         for words in (
             ("dead", "replay", "--all"),
             ("scale", "0", "9", "--grpc", coordinator.grpc),
+            ("scale", f"{at}/video", "2", "--grpc", coordinator.grpc),
             ("hold", "pool", "video", "--grpc", coordinator.grpc),
             ("hold", "all", "--grpc", coordinator.grpc),
             ("release", "all", "--grpc", coordinator.grpc),
