@@ -244,14 +244,14 @@ def test_ready_jobs_are_not_looked_for_in_the_lanes_of_very_many_held_groups(
     for n in range(200):
         w.enqueue(world, [f"held-{n}"], b"held-%d" % n, tier=0)
         hold(world, b"held-%d" % n)
-    w.enqueue(world, w.names("capped", 9), b"capped", tier=1)
+    w.enqueue(world, w.names("capped", 9), b"capped", tier=3)
     configure(world, b"capped", max_running=5)
-    move(world, Tier.LOW, b"capped")
+    move(world, Tier.HIGH, b"capped")
     w.enqueue(world, w.names("a", 90))
     w.miscount(world, 2, -30)
-    w.miscount(world, 3, -2)
+    w.miscount(world, 1, -2)
 
     world.partition.audit(repair=True)
 
-    assert world.partition.observe().ready == (0, 0, 90, 5)
-    assert len(w.claim(owned, 5, weights=(0, 0, 0, 1)).ids) == 5
+    assert world.partition.observe().ready == (0, 5, 90, 0)
+    assert len(w.claim(owned, 5, weights=(0, 1, 0, 0)).ids) == 5
