@@ -118,7 +118,8 @@ class Costs:
         now_s = outcomes[-1].ended_s
         counts = now_s < self._count_until_s
         if not counts or now_s > self._count_until_s - _COUNT_FOR_S / 2:
-            busy_s = sum([o.ended_s - o.started_s for o in outcomes if o.end is not End.HAND_BACK])
+            back = End.HAND_BACK
+            busy_s = sum([o.ended_s - o.started_s for o in outcomes if o.end is not back])
             if busy_s > _SHORT_S * len(outcomes):
                 self._count_until_s = now_s + _COUNT_FOR_S
         if not counts:

@@ -141,9 +141,12 @@ class InFlight:
         self.mark_unanswered(o.job for o in again)
         done = [o for o in outcomes if o not in again] if again else list(outcomes)
         self.outbox.forget(done)
+        forget = self.claimed.pop
         for outcome in done:
-            if self.claimed.get(outcome.job.id) is outcome.job:
-                del self.claimed[outcome.job.id]
+            job = outcome.job
+            ours = forget(job.id, None)
+            if ours is not job and ours is not None:  # another one, by the same id
+                self.claimed[job.id] = ours
         return done
 
     def mark_unanswered(self, jobs: Iterable[ClaimedJob] | None = None) -> None:

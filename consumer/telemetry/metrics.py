@@ -89,8 +89,9 @@ class ConsumerMetrics(Collector):
         self._counts["duplicates"] += event.duplicates
         self._turns.observe((event.seconds,))
         executions: dict[str, list[Outcome]] = {}
+        back = End.HAND_BACK
         for outcome in event.outcomes:
-            if outcome.end is not End.HAND_BACK:
+            if outcome.end is not back:
                 executions.setdefault(outcome.task, []).append(outcome)
         for task, outcomes in executions.items():
             self._observe(task, outcomes)

@@ -38,6 +38,7 @@ from queuepool.telemetry import running
 from queuepool.telemetry.spans import RunTrace
 from queuepool.verbs.owner.verbs import Ownership
 
+_DONE = End.DONE  # a name that is found faster, once a job
 _FALLBACK = Task(name="unknown", function=lambda: None)
 
 
@@ -72,13 +73,13 @@ class Attempt(msgspec.Struct, eq=False, gc=False):  # no reference cycles
         """Return the outcome of a handler that returned. Raises what encode_result raises."""
         task = self.task
         if value is None:
-            done = Outcome(self.job, End.DONE, self.started_s, monotonic(), task.name)
+            done = Outcome(self.job, _DONE, self.started_s, monotonic(), task.name)
             return done if self.span is None else self.traced(done)
         result = codec.encode_result(value)
         ttl_ms = int(task.result_ttl_s * 1000)
         kept = result if ttl_ms or MARK in self.job.id else None
         done = Outcome(
-            self.job, End.DONE, self.started_s, monotonic(), task.name, kept, ttl_ms,
+            self.job, _DONE, self.started_s, monotonic(), task.name, kept, ttl_ms,
             max_attempts=self.envelope.options.max_attempts or task.max_attempts,
         )  # fmt: skip
         return self.traced(done)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from consumer.core.turn import Turn
     from queuepool.verbs import Verb
 
+_DONE = End.DONE  # a name that is found faster, once a job
 TRIES = 5  # of an outcome that gets no reply although sent alone
 
 
@@ -72,12 +73,13 @@ class Record(Step):
         """Forget what is recorded, before the claim is read: it may hold a job just handed back."""
         state, turn.recorded = self._state, True
         turn.outcomes = state.in_flight.recorded(turn.outcomes, turn.left)
-        back = (o.job for o in turn.outcomes if o.end is End.HAND_BACK)
+        others = [o for o in turn.outcomes if o.end is not _DONE or MARK in o.job.id]
+        back = (o.job for o in others if o.end is End.HAND_BACK)
         unstarted = (job.id for job in back if not job.started_s)
         state.gatekeeper.on_recorded(state.in_flight.claimed, unstarted)
         if turn.duplicates:  # a claim of such an id may never have been announced
             state.reconcile_soon(turn.now_s)
-        for outcome in turn.outcomes:
+        for outcome in others:
             if MARK in outcome.job.id:
                 state.untold_s = turn.replied_s
             if outcome.end is End.RETRY:
