@@ -165,8 +165,8 @@ def test_several_of_one_call_leave_the_newest(world: World) -> None:
     assert w.drain(world.own()) == ["a"]
 
 
-def test_an_end_of_the_payload_before_does_not_end_the_newest(world: World) -> None:
-    owned = world.own()
+def replace_before_a_late_end(world: World, owned: OwnedPartition) -> None:
+    """Replace a job that was handed back; the end of its payload before does not end it."""
     enqueue(world, "a", 1)
     before = w.claim(owned)
     owned.run(own.hand_back(owned.ownership, [b"a"]))
@@ -175,6 +175,12 @@ def test_an_end_of_the_payload_before_does_not_end_the_newest(world: World) -> N
     late = w.finish(owned, before)
 
     assert (late.finished, late.duplicates) == (0, 1)
+
+
+def test_an_end_of_the_payload_before_does_not_end_the_newest(world: World) -> None:
+    owned = world.own()
+    replace_before_a_late_end(world, owned)
+
     assert claimed(owned) == {"a": 1}
 
 
@@ -184,14 +190,8 @@ def test_nor_after_the_clock_went_back_and_a_cancellation_still_reaches_it(world
     world.partition.cancel_group(b"other")
     if world.clock is None:
         world.advance(-60)  # stamps follow each other after that cancellation
-    enqueue(world, "a", 1)
-    before = w.claim(owned)
-    owned.run(own.hand_back(owned.ownership, [b"a"]))
-    enqueue(world, "b", 1)
+    replace_before_a_late_end(world, owned)
 
-    late = w.finish(owned, before)
-
-    assert (late.finished, late.duplicates) == (0, 1)
     assert world.partition.cancel_group(b"g") == (1, 0)
 
 
