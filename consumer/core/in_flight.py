@@ -52,18 +52,20 @@ class InFlight:
         refused: ids of those that are to be handed back at once.
         """
         ready: list[ClaimedJob] = []
-        for i, id in enumerate(claims.ids):
-            known = self.claimed.get(id)
+        ours, cancelled, now_ms = self.claimed, self._cancelled, claims.now_ms
+        for i, (id, body) in enumerate(zip(claims.ids, claims.bodies, strict=True)):
+            known = ours.get(id)
             if known is not None:
-                if read_stamp(known.body) == read_stamp(claims.bodies[i]):
+                if read_stamp(known.body) == read_stamp(body):
                     continue  # ours already: its end will be recorded
                 known.unanswered = True  # it ended without our knowledge, and this is another job
-            job = claimed(id, claims.bodies[i], 1, 0, claims.now_ms, now_s)
+            job = claimed(id, body, 1, 0, now_ms, now_s)
             crashes = claims.crashes[i] if claims.crashes else None
             if claims.attempts:
                 note(job, claims.attempts[i], crashes)
-            job.cancelled = id in self._cancelled  # a renewal may be read before an armed claim
-            self.claimed[id] = job
+            if id in cancelled:  # a renewal may be read before an armed claim
+                job.cancelled = True
+            ours[id] = job
             if id in refused:
                 self.outbox.add([Outcome(job, End.HAND_BACK, now_s, now_s)])
                 continue

@@ -6,6 +6,7 @@ from enum import IntEnum
 
 import msgspec
 
+from queuepool.errors import UndecodableError
 from queuepool.models.runs import JobRun
 from queuepool.protocol import codec
 from queuepool.verbs.owner.verbs import read_count
@@ -37,20 +38,30 @@ class ClaimedJob(msgspec.Struct, eq=False):
     group: bytes
     waited_ms: int
     claimed_s: float
+    damage: str = ""
     started_s: float = 0.0
     ahead: bool = False
     cancelled: bool = False
     unanswered: bool = False
-    damage: str = ""
     run: JobRun | None = None
 
 
 def claimed(
     id: bytes, body: bytes, attempt: int, crashes: int, now_ms: int, now_s: float
 ) -> ClaimedJob:
-    """Return a job that was claimed now: at `now_ms` of the server's clock, `now_s` of ours."""
-    waited_ms = max(0, now_ms - codec.read_enqueued_ms(body))
-    return ClaimedJob(id, body, attempt, crashes, codec.read_group(body), waited_ms, now_s)
+    """Return a job that was claimed now: at `now_ms` of the server's clock, `now_s` of ours.
+
+    Its id and header are checked here, so that the worker only has to decode the envelope.
+    """
+    damage = ""
+    try:
+        codec.check_id(id)
+        enqueued_ms, group = codec.read_arrival(body)
+    except UndecodableError as error:
+        damage = str(error)
+        enqueued_ms, group = codec.read_enqueued_ms(body), codec.read_group(body)
+    waited_ms = now_ms - enqueued_ms if now_ms > enqueued_ms else 0
+    return ClaimedJob(id, body, attempt, crashes, group, waited_ms, now_s, damage)
 
 
 def note(job: ClaimedJob, attempts: bytes | None, crashes: bytes | None) -> None:

@@ -139,14 +139,15 @@ def record_verbs(
     Certain successes are sent by id only, the shortest form; all others name the body's stamp. So
     do those of jobs of batches: only finish_stray tells the batch.
     """
-    certain: list[Outcome] = []
+    certain = [
+        o for o in outcomes if o.end is _DONE and MARK not in o.job.id and not o.job.unanswered
+    ]
     others: dict[End, list[Outcome]] = {}
-    for outcome in outcomes:
-        job, end = outcome.job, outcome.end
-        if end is _DONE and not job.unanswered and MARK not in job.id:
-            certain.append(outcome)
-        else:
-            others.setdefault(end, []).append(outcome)
+    if len(certain) < len(outcomes):
+        sent = set(certain)
+        for outcome in outcomes:
+            if outcome not in sent:
+                others.setdefault(outcome.end, []).append(outcome)
     for i in range(0, len(certain), MAX_BATCH):
         yield own.finish(ownership, _by_group(certain[i : i + MAX_BATCH]))
     for end, alike in others.items():

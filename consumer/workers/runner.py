@@ -156,7 +156,7 @@ class Runner:
         finally:
             if attempt.span is not None:  # the thread has other work between its jobs
                 attempt.span.leave()
-            running.leave()
+            running.note(None)
 
     def begin(self, job: ClaimedJob) -> Attempt | Outcome:
         """Return the execution, or the job's outcome without one; never raises."""
@@ -169,8 +169,7 @@ class Runner:
         try:
             if job.damage:
                 raise UndecodableError(job.damage)
-            codec.check_id(job.id)
-            envelope = codec.decode_envelope(job.body)
+            envelope = codec.decode_envelope_after(job.body, job.group)
         except BaseException as error:
             return _failed(job, _FALLBACK, codec.NO_OPTIONS, started, error)
         task = self._registry.find(envelope.task)
@@ -187,7 +186,7 @@ class Runner:
     def arguments(self, attempt: Attempt) -> dict[str, Any]:
         """Return the arguments for the handler, which runs next here. Raises BadPayloadError."""
         task, arguments, job = attempt.task, attempt.envelope.payload, attempt.job
-        running.enter(job.id, task.name, job.attempt, job.group, self._ownership.partition)
+        running.note((job.id, task.name, job.attempt, job.group, self._ownership.partition))
         convert = task.signature.convert
         if convert is not None:
             arguments = convert(arguments)

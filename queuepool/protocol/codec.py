@@ -14,7 +14,10 @@ The header is what the scripts read; the envelope is opaque to them. No pickle, 
 
 from __future__ import annotations
 
+from binascii import unhexlify
 from collections.abc import Mapping
+from struct import Struct
+from struct import error as struct_error
 from typing import Annotated, Any
 
 import msgspec
@@ -33,6 +36,7 @@ MAX_TAIL_BYTES = MAX_PAYLOAD_BYTES + 5 + MAX_GROUP_BYTES  # slot, length of the 
 MAX_ID_BYTES = 64
 MAX_UNIQUE_BYTES = 512  # of a unique key
 _ID_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-~"
+_NUMBERS = Struct(">Q")  # ms (44 bits), slot (12), length of the group (8)
 _STAMP = 13  # what the script prepends: version, tier, enqueued ms
 
 
@@ -134,31 +138,29 @@ def encode_envelope(
 
 def read_header(body: bytes) -> tuple[int, int, int, bytes, int]:
     """Return (tier, enqueued ms, slot, group, offset of the envelope) of a body."""
+    enqueued_ms, group = read_arrival(body)
+    return body[1] - 0x30, enqueued_ms, int(body[13:16], 16), group, HEADER_BYTES + len(group)
+
+
+def read_arrival(body: bytes) -> tuple[int, bytes]:
+    """Return (enqueued ms, group) of a body, after a check of its whole header.
+
+    Raises UndecodableError.
+    """
     try:
         if body[0] != LAYOUT:
             raise UndecodableError(
                 f"the job has layout {body[:1]!r}; this version reads layout b'1'; upgrade this "
                 "process"
             )
-        numbers = _numbers(body)
+        (numbers,) = _NUMBERS.unpack(unhexlify(body[2:HEADER_BYTES]))
         size = numbers & 0xFF
-        end, tier = HEADER_BYTES + size, body[1] - 0x30
-        if not (1 <= size <= MAX_GROUP_BYTES and end <= len(body) and 0 <= tier <= 3):
+        group = body[HEADER_BYTES : HEADER_BYTES + size]
+        if not (1 <= size <= MAX_GROUP_BYTES and len(group) == size and 0x30 <= body[1] <= 0x33):
             raise ValueError("truncated")
-        return tier, numbers >> 20, numbers >> 8 & 0xFFF, body[HEADER_BYTES:end], end
-    except (ValueError, IndexError) as error:
+        return numbers >> 20, group
+    except (ValueError, IndexError, struct_error) as error:
         raise UndecodableError(f"the header of the job is damaged: {bytes(body[:32])!r}") from error
-
-
-def _numbers(body: bytes) -> int:
-    """Return enqueued ms, slot (12 bits) and length of the group (8 bits), read as one number.
-
-    Raises ValueError when one of them is damaged.
-    """
-    digits = body[2:HEADER_BYTES]
-    if len(digits) < HEADER_BYTES - 2 or not digits.isalnum():
-        raise ValueError("damaged")  # int() also reads signs, spaces and underscores
-    return int(digits, 16)
 
 
 def read_group(body: bytes) -> bytes:
@@ -184,7 +186,8 @@ def read_enqueued_ms(body: bytes) -> int:
 
 def check_id(job_id: bytes) -> None:
     """Raise UndecodableError for an id that no producer accepts."""
-    if not 0 < len(job_id) <= MAX_ID_BYTES or job_id.translate(None, _ID_BYTES):
+    plain = job_id.isalnum() or (job_id and not job_id.translate(None, _ID_BYTES))
+    if not plain or len(job_id) > MAX_ID_BYTES:
         raise UndecodableError(
             f"the id of the job, {len(job_id):,} bytes, is not 1 to {MAX_ID_BYTES} of "
             f"A-Z a-z 0-9 _ . : - ~; it begins {shown(job_id[:32])}"
@@ -193,9 +196,13 @@ def check_id(job_id: bytes) -> None:
 
 def decode_envelope(body: bytes) -> Envelope:
     """Return the envelope of a body. Raises UndecodableError and no other exception."""
-    end = read_header(body)[4]
+    return decode_envelope_after(body, read_header(body)[3])
+
+
+def decode_envelope_after(body: bytes, group: bytes) -> Envelope:
+    """Return the envelope of a body whose header was read. Raises UndecodableError."""
     try:
-        return _decoder.decode(body[end:])
+        return _decoder.decode(body[HEADER_BYTES + len(group) :])
     except UNREADABLE as error:
         raise UndecodableError(f"the envelope of the job cannot be read: {error}") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -12,18 +13,12 @@ from queuepool.models.tenants import key_in, tenant_text
 from queuepool.telemetry.spans import in_use
 
 # Job id, task, attempt, group and partition.
-_Running = tuple[bytes, str, int, bytes, int]
-_running: ContextVar[_Running | None] = ContextVar("queuepool_job", default=None)
+Running = tuple[bytes, str, int, bytes, int]
+_running: ContextVar[Running | None] = ContextVar("queuepool_job", default=None)
 
 
-def enter(job_id: bytes, task: str, attempt: int, group: bytes, partition: int) -> None:
-    """Note that the calling thread, or coroutine, runs this job from now on."""
-    _running.set((job_id, task, attempt, group, partition))
-
-
-def leave() -> None:
-    """Note that it runs none."""
-    _running.set(None)
+# Notes that the calling thread, or coroutine, runs this job from now on; None: that it runs none.
+note: Callable[[Running | None], object] = _running.set
 
 
 def job_fields() -> dict[str, Any]:

@@ -122,7 +122,8 @@ def execute(
         context = Context(
             job, name, owned, timeout_s, continues=options.batch, results_of=results_of
         )
-        running.enter(job.job_id, name, attempt, codec.read_group(job.body), context.partition)
+        group = codec.read_group(job.body)
+        running.note((job.job_id, name, attempt, group, context.partition))
         result = _call(task, dict(envelope.payload), context, timeout_s, run_async)
         codec.encode_result(result)
         return Ended(
@@ -140,7 +141,7 @@ def execute(
             job_id, name, attempt, error, most, lambda: task.backoff.delay_s(attempt, jitter)
         )
     finally:
-        running.leave()
+        running.note(None)
 
 
 def _failed(

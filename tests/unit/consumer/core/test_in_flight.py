@@ -19,7 +19,8 @@ def test_jobs_that_no_worker_has_begun_are_cancelled_first() -> None:
     reported: list[bytes] = []
     in_flight = InFlight()
     for name, started_s in ((b"a", 3.0), (b"b", 0.0), (b"c", 2.0), (b"d", 0.0)):
-        in_flight.claimed[name] = Watched(name, b"", 1, 0, b"", 0, 0.0, started_s, log=reported)
+        job = Watched(name, b"", 1, 0, b"", 0, 0.0, started_s=started_s, log=reported)
+        in_flight.claimed[name] = job
 
     in_flight.cancel(frozenset((b"a", b"b", b"gone", b"c", b"d")))
 
