@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from consumer.core.jobs import End
+from consumer.core.jobs import HAND_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -118,15 +118,14 @@ class Costs:
         now_s = outcomes[-1].ended_s
         counts = now_s < self._count_until_s
         if not counts or now_s > self._count_until_s - _COUNT_FOR_S / 2:
-            back = End.HAND_BACK
-            busy_s = sum([o.ended_s - o.started_s for o in outcomes if o.end is not back])
+            busy_s = sum([o.ended_s - o.started_s for o in outcomes if o.end is not HAND_BACK])
             if busy_s > _SHORT_S * len(outcomes):
                 self._count_until_s = now_s + _COUNT_FOR_S
         if not counts:
             return
         for outcome in outcomes:
             lane = self._stop(outcome.job.id)
-            if lane is not None and outcome.end is not End.HAND_BACK:
+            if lane is not None and outcome.end is not HAND_BACK:
                 lane.seen_s = now_s
                 took_s = outcome.ended_s - outcome.started_s
                 lane.cost_s += took_s

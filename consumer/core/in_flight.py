@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from consumer.core.jobs import End, Outcome, claimed, note
+from consumer.core.jobs import DONE, HAND_BACK, Outcome, claimed, note
 from consumer.core.outbox import Outbox
 from consumer.core.suspects import Suspects
 from queuepool.protocol.codec import read_stamp
@@ -67,7 +67,7 @@ class InFlight:
                 job.cancelled = True
             ours[id] = job
             if id in refused:
-                self.outbox.add([Outcome(job, End.HAND_BACK, now_s, now_s)])
+                self.outbox.add([Outcome(job, HAND_BACK, now_s, now_s)])
                 continue
             if job.crashes:
                 delayed = self.suspects.take(job, now_s)
@@ -96,7 +96,7 @@ class InFlight:
 
     def hand_back(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:
         """Put jobs that no worker has started into the outbox."""
-        self.on_ended([Outcome(job, End.HAND_BACK, now_s, now_s) for job in jobs])
+        self.on_ended([Outcome(job, HAND_BACK, now_s, now_s) for job in jobs])
 
     def hand_back_lost_claims(self, ids: Sequence[bytes], now_s: float) -> None:
         """Hand back jobs that are in flight here although no reply announced them."""
@@ -138,7 +138,7 @@ class InFlight:
 
         left: ids of jobs that the server left alone; their ends are sent again, with stamps.
         """
-        alone = [o for o in outcomes if o.job.id in left and o.end is End.DONE] if left else []
+        alone = [o for o in outcomes if o.job.id in left and o.end is DONE] if left else []
         again = [o for o in alone if not o.job.unanswered]
         self.mark_unanswered(o.job for o in again)
         done = [o for o in outcomes if o not in again] if again else list(outcomes)

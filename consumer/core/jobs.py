@@ -22,6 +22,10 @@ class End(IntEnum):
     HAND_BACK = 4  # never started
 
 
+# For what is asked once a job: up to Python 3.11 a member of an enum is slow to find.
+DONE, HAND_BACK = End.DONE, End.HAND_BACK
+
+
 class ClaimedJob(msgspec.Struct, eq=False):
     """One claimed job. The loop makes it; the worker that runs it writes `started_s` and `run`.
 

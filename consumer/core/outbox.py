@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from consumer.core.jobs import End, Outcome
+from consumer.core.jobs import DONE, HAND_BACK, End, Outcome
 from queuepool.models import ErrorRecord
 from queuepool.protocol.batches import MARK
 from queuepool.protocol.codec import encode_error, read_stamp
@@ -27,7 +27,6 @@ CRASHED = encode_error(  # of a job that recovery buries
         reason="crashed", message="the consumer died too many times while this job was running"
     )
 )
-_DONE, _HAND_BACK = End.DONE, End.HAND_BACK  # names that are found faster, once a job
 _RECORDED_A_TURN = 400
 _AGAIN_MS = 10_000  # before a job whose result did not get through runs again
 _ID_BYTES = 64  # about what a job's name takes in a verb
@@ -47,7 +46,7 @@ def executions(outcomes: Sequence[Outcome]) -> tuple[int, float]:
     """Return (how many of them were executed, the total seconds this took)."""
     ran, busy_s = 0, 0.0
     for outcome in outcomes:
-        if outcome.end is not _HAND_BACK:
+        if outcome.end is not HAND_BACK:
             ran += 1
             busy_s += outcome.ended_s - outcome.started_s
     return ran, busy_s
@@ -140,7 +139,7 @@ def record_verbs(
     do those of jobs of batches: only finish_stray tells the batch.
     """
     certain = [
-        o for o in outcomes if o.end is _DONE and MARK not in o.job.id and not o.job.unanswered
+        o for o in outcomes if o.end is DONE and MARK not in o.job.id and not o.job.unanswered
     ]
     others: dict[End, list[Outcome]] = {}
     if len(certain) < len(outcomes):
@@ -153,7 +152,7 @@ def record_verbs(
     for end, alike in others.items():
         parts = range(0, len(alike), MAX_BATCH)
         # Each goes to the front of its lane: the last ones first, which keeps the order.
-        for i in reversed(parts) if end is _HAND_BACK else parts:
+        for i in reversed(parts) if end is HAND_BACK else parts:
             yield _verb_by_stamp(ownership, end, alike[i : i + MAX_BATCH], settings)
 
 
@@ -161,7 +160,7 @@ def _verb_by_stamp(
     ownership: Ownership, end: End, outcomes: Sequence[Outcome], settings: ConsumerSettings
 ) -> Verb[Any]:
     stamps = [read_stamp(o.job.body) for o in outcomes]
-    if end is End.DONE:
+    if end is DONE:
         return own.finish_stray(ownership, map(_stray, outcomes, stamps))
     if end is End.RETRY:
         jobs = ((o.job.id, o.delay_ms, o.aside or o.charged, o.error) for o in outcomes)

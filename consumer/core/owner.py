@@ -33,7 +33,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.jobs import End
+from consumer.core.jobs import HAND_BACK
 from consumer.core.state import State
 from consumer.core.steps.admit import Admit
 from consumer.core.steps.chronicle import Chronicle
@@ -281,7 +281,7 @@ class Core:
 
         Without an end or a start it does only if there was nothing to record or to claim.
         """
-        if turn.jobs or any(o.end is not End.HAND_BACK for o in turn.outcomes):
+        if turn.jobs or any(o.end is not HAND_BACK for o in turn.outcomes):
             return True
         if turn.carries(self.recover):
             return True

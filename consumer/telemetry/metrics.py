@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
 from consumer.core import events
-from consumer.core.jobs import End, Outcome
+from consumer.core.jobs import HAND_BACK, End, Outcome
 from consumer.loop.lifecycle import Consumer
 from queuepool.errors.escaping import visible
 from queuepool.models.places import place_text
@@ -89,9 +89,8 @@ class ConsumerMetrics(Collector):
         self._counts["duplicates"] += event.duplicates
         self._turns.observe((event.seconds,))
         executions: dict[str, list[Outcome]] = {}
-        back = End.HAND_BACK
         for outcome in event.outcomes:
-            if outcome.end is not back:
+            if outcome.end is not HAND_BACK:
                 executions.setdefault(outcome.task, []).append(outcome)
         for task, outcomes in executions.items():
             self._observe(task, outcomes)

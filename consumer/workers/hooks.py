@@ -26,7 +26,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.jobs import End, Outcome
+from consumer.core.jobs import HAND_BACK, End, Outcome
 from consumer.workers.forks import Origin
 from queuepool.errors.escaping import id_text, visible
 from queuepool.models.runs import JobRun, RunEnd
@@ -85,7 +85,7 @@ class HookRunner:
         """Handle an event: ends that were recorded."""
         if isinstance(event, events.Turned) and self._registry.hooks.used:
             for outcome in event.outcomes:
-                if outcome.task and outcome.end is not End.HAND_BACK and not outcome.aside:
+                if outcome.task and outcome.end is not HAND_BACK and not outcome.aside:
                     self._on_end(outcome)
 
     def close(self, timeout_s: float) -> None:

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from consumer.core.jobs import ClaimedJob, End, Outcome
+from consumer.core.jobs import DONE, HAND_BACK, ClaimedJob, End, Outcome
 from consumer.workers import spanning, unknown
 from consumer.workers.context import Progress, RunContext
 from consumer.workers.forks import Origin
@@ -38,7 +38,6 @@ from queuepool.telemetry import running
 from queuepool.telemetry.spans import RunTrace
 from queuepool.verbs.owner.verbs import Ownership
 
-_DONE = End.DONE  # a name that is found faster, once a job
 _FALLBACK = Task(name="unknown", function=lambda: None)
 
 
@@ -73,13 +72,13 @@ class Attempt(msgspec.Struct, eq=False, gc=False):  # no reference cycles
         """Return the outcome of a handler that returned. Raises what encode_result raises."""
         task = self.task
         if value is None:
-            done = Outcome(self.job, _DONE, self.started_s, monotonic(), task.name)
+            done = Outcome(self.job, DONE, self.started_s, monotonic(), task.name)
             return done if self.span is None else self.traced(done)
         result = codec.encode_result(value)
         ttl_ms = int(task.result_ttl_s * 1000)
         kept = result if ttl_ms or MARK in self.job.id else None
         done = Outcome(
-            self.job, _DONE, self.started_s, monotonic(), task.name, kept, ttl_ms,
+            self.job, DONE, self.started_s, monotonic(), task.name, kept, ttl_ms,
             max_attempts=self.envelope.options.max_attempts or task.max_attempts,
         )  # fmt: skip
         return self.traced(done)
@@ -164,7 +163,7 @@ class Runner:
         if job.cancelled:
             return Outcome(job, End.CANCELLED, started, started)
         if started > self.start_until_s:
-            return Outcome(job, End.HAND_BACK, started, started)
+            return Outcome(job, HAND_BACK, started, started)
         job.started_s = started
         try:
             if job.damage:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from consumer.core.jobs import End
+from consumer.core.jobs import DONE, HAND_BACK, End
 from consumer.core.steps.step import Step
 from queuepool.errors.escaping import id_text, key_text
 from queuepool.models import JobId
@@ -79,8 +79,8 @@ class Chronicle(Step):
         if not (left[True] or left[False]):
             return
         for outcome in outcomes:
-            failed = outcome.end is not End.DONE
-            if left[failed] and outcome.task and outcome.end is not End.HAND_BACK:
+            failed = outcome.end is not DONE
+            if left[failed] and outcome.task and outcome.end is not HAND_BACK:
                 left[failed] -= 1
                 self._runs.append((_run(outcome), outcome.ended_s))
         if self._runs and self._due_s == inf:

@@ -15,7 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from consumer.core import events
-from consumer.core.jobs import End
+from consumer.core.jobs import DONE, HAND_BACK, End
 from consumer.core.outbox import executions, record_verbs, size_bytes, undelivered
 from consumer.core.pace import LIGHT_BYTES
 from consumer.core.steps.step import Step
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from consumer.core.turn import Turn
     from queuepool.verbs import Verb
 
-_DONE = End.DONE  # a name that is found faster, once a job
 TRIES = 5  # of an outcome that gets no reply although sent alone
 
 
@@ -73,8 +72,8 @@ class Record(Step):
         """Forget what is recorded, before the claim is read: it may hold a job just handed back."""
         state, turn.recorded = self._state, True
         turn.outcomes = state.in_flight.recorded(turn.outcomes, turn.left)
-        others = [o for o in turn.outcomes if o.end is not _DONE or MARK in o.job.id]
-        back = (o.job for o in others if o.end is End.HAND_BACK)
+        others = [o for o in turn.outcomes if o.end is not DONE or MARK in o.job.id]
+        back = (o.job for o in others if o.end is HAND_BACK)
         unstarted = (job.id for job in back if not job.started_s)
         state.gatekeeper.on_recorded(state.in_flight.claimed, unstarted)
         if turn.duplicates:  # a claim of such an id may never have been announced
@@ -84,7 +83,7 @@ class Record(Step):
                 state.untold_s = turn.replied_s
             if outcome.end is End.RETRY:
                 state.promote_by(turn.now_s + outcome.delay_ms / 1000)
-            elif outcome.end is End.HAND_BACK:
+            elif outcome.end is HAND_BACK:
                 state.work_expected = True
 
     def on_success(self, turn: Turn, turn_s: float) -> None:
