@@ -1,6 +1,6 @@
 """The Lua scripts: one verb each, beside its wrapper, with its contract at the top of the file.
 
-All of them are read when this module is imported, and never again.
+All of them are read when this module is imported, and never again; each is joined at its first use.
 
 What several scripts do is written once, in `parts`. A line of a script names those it uses, and is
 replaced by them when the script is loaded: each once per script, after those that it uses itself:
@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha1
 from pathlib import Path
 
@@ -50,14 +51,15 @@ def named(name: str, source: bytes) -> Script:
     return Script(name, source, sha1(source, usedforsecurity=False).hexdigest().encode())
 
 
+@cache
 def script(name: str) -> Script:
     """Return the script of that name."""
-    return _scripts[name]
+    return _texts.joined(name)
 
 
 def names() -> list[str]:
     """Return the names of all scripts, sorted."""
-    return sorted(_scripts)
+    return sorted(_texts.verbs)
 
 
 def files() -> dict[str, bytes]:
@@ -69,34 +71,38 @@ def files() -> dict[str, bytes]:
 
 def joined(files: Mapping[str, bytes]) -> dict[str, Script]:
     """Return the scripts that such texts make, by their names."""
-    parts = {
-        f.removeprefix(PARTS).encode(): _USES.split(text)
-        for f, text in files.items()
-        if f.startswith(PARTS)
-    }
-    verbs = {f.rpartition("/")[2]: t for f, t in files.items() if not f.startswith(PARTS)}
-    return {
-        name: named(name, _joined(_USES.split(text), parts, set())) for name, text in verbs.items()
-    }
+    texts = _Texts(files)
+    return {name: texts.joined(name) for name in texts.verbs}
 
 
-def _joined(pieces: list[bytes], known: dict[bytes, list[bytes]], used: set[bytes]) -> bytes:
-    """Return a text with its parts inserted. used: the parts already inserted.
+class _Texts:
+    """Texts of files: those of verbs by their names, those of parts by what scripts call them."""
 
-    pieces: the text, split at the lines that name parts: text, (indent, names, text) ...
-    """
-    made = [pieces[0]]
-    for indent, named_here, after in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-        stand, inner = set(used) if indent else used, list[bytes]()
-        for part in named_here.split(b", "):
-            if part not in stand:
-                stand.add(part)
-                inner.append(_joined(known[part], known, stand))
-        text = b"".join(inner)
-        made += (_LINE.sub(indent, text) if indent else text, after)
-    return b"".join(made)
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self.verbs = {f.rpartition("/")[2]: t for f, t in files.items() if not f.startswith(PARTS)}
+        self._parts = {
+            f.removeprefix(PARTS).encode(): t for f, t in files.items() if f.startswith(PARTS)
+        }
+
+    def joined(self, name: str) -> Script:
+        """Return a script. Raises KeyError for an unknown name or part."""
+        return named(name, self._joined(self.verbs[name], set()))
+
+    def _joined(self, text: bytes, used: set[bytes]) -> bytes:
+        """Return a text with its parts inserted. used: the parts already inserted."""
+        pieces = _USES.split(text)  # text, (indent, names, text) ...
+        made = [pieces[0]]
+        for indent, names, after in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+            stand, inner = set(used) if indent else used, list[bytes]()
+            for part in names.split(b", "):
+                if part not in stand:
+                    stand.add(part)
+                    inner.append(self._joined(self._parts[part], stand))
+            inserted = b"".join(inner)
+            made += (_LINE.sub(indent, inserted) if indent else inserted, after)
+        return b"".join(made)
 
 
 # Read once, when a process starts. Later they could be those of another version after an upgrade in
 # place, or unreadable: removed by a deployment, or for lack of a descriptor.
-_scripts = joined(files())
+_texts = _Texts(files())
