@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,30 +15,26 @@ if TYPE_CHECKING:
     from queuepool.verbs.owner.verbs import Acquired, Recovered, Renewal
 
 
-@dataclass(frozen=True, slots=True)
-class StandingBy:
+class StandingBy(Struct, frozen=True):
     """Every partition that we may take has an owner; the next check is in wait_s."""
 
     wait_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Owns:
+class Owns(Struct, frozen=True):
     """A partition is ours, and this many workers run it."""
 
     acquired: Acquired
     workers: int
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveredJobs:
+class RecoveredJobs(Struct, frozen=True):
     """A dead owner's jobs went back to their lanes."""
 
     result: Recovered
 
 
-@dataclass(frozen=True, slots=True)
-class Turned:
+class Turned(Struct, frozen=True):
     """These executions were recorded, and `claimed` jobs were claimed.
 
     progress: False if another part of the turn failed, or if it only renewed although there was
@@ -51,38 +48,33 @@ class Turned:
     progress: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class TasksKnown:
+class TasksKnown(Struct, frozen=True):
     """Jobs that were set aside for tasks known to this consumer are due now: task -> jobs."""
 
     jobs: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class EvictedDead:
+class EvictedDead(Struct, frozen=True):
     """The oldest dead jobs were deleted to stay within the limits."""
 
     jobs: int
 
 
-@dataclass(frozen=True, slots=True)
-class TurnFailed:
+class TurnFailed(Struct, frozen=True):
     """A turn got no reply; nothing is lost, it is repeated in pause_s."""
 
     error: Exception
     pause_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class ResultUndelivered:
+class ResultUndelivered(Struct, frozen=True):
     """A result repeatedly got no reply: its job counts as a failed attempt (outcome)."""
 
     outcome: Outcome
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Resized:
+class Resized(Struct, frozen=True):
     """The worker count was set by a command, or at the start without one."""
 
     workers: int
@@ -90,66 +82,57 @@ class Resized:
     command: Command
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRefused:
+class CommandRefused(Struct, frozen=True):
     """A command was rejected."""
 
     refused: Refused
 
 
-@dataclass(frozen=True, slots=True)
-class RolledBack:
+class RolledBack(Struct, frozen=True):
     """The server lost confirmed writes: a failover lost the latest ones."""
 
     renewal: Renewal
 
 
-@dataclass(frozen=True, slots=True)
-class Reconciled:
+class Reconciled(Struct, frozen=True):
     """Claims whose reply was lost went back to their lanes."""
 
     jobs: int
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(Struct, frozen=True):
     """Values of the wrong type stayed in keys of the partition: this was repaired."""
 
     found: AuditReport
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseAtRisk:
+class LeaseAtRisk(Struct, frozen=True):
     """No renewal in time: no job starts until one succeeds."""
 
     seconds_left: float
 
 
-@dataclass(frozen=True, slots=True)
-class Draining:
+class Draining(Struct, frozen=True):
     """No more claims; running jobs may finish until the deadline."""
 
     running: int
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class HandsBack:
+class HandsBack(Struct, frozen=True):
     """The time to drain is over: jobs still running are handed back, to run again elsewhere."""
 
     running: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(Struct, frozen=True):
     """The partition is released. handed_back: jobs still running at the deadline."""
 
     partition: int
     handed_back: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fenced:
+class Fenced(Struct, frozen=True):
     """A newer owner holds the partition; this process must exit."""
 
     error: Exception
