@@ -10,8 +10,9 @@ lost, repeated or late command is harmless.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,16 +23,14 @@ SCALES = frozenset(("SCALE_UP", "SCALE_DOWN"))
 MAX_WORKERS = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """A rejected command, and why."""
 
     command: Command
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(Struct, frozen=True):
     """The result of a batch of commands. target: None if nothing changes."""
 
     target: int | None

@@ -22,8 +22,9 @@ by less than FACTOR. The costs are in memory: a successor starts from 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from consumer.core.jobs import HAND_BACK
 
@@ -44,8 +45,7 @@ CREDIT_S = 0.5  # of worker time, for a lane that is new
 _CREDIT = 0.1  # of the time for which it was away
 
 
-@dataclass(slots=True)
-class _Lane:
+class _Lane(Struct):
     cost_s: float
     level_s: float = -1e9  # the lowest cost when it came; below it, it has credit
     running: int = 0

@@ -14,8 +14,9 @@ simulation; everything between two effects happens at one instant of the life's 
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,23 +29,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """Run these verbs on a partition in one round trip."""
 
     partition: int
     verbs: Sequence[Verb[Any]]
 
 
-@dataclass(slots=True)
-class Listen:
+class Listen(Struct):
     """Open the bell on which the owner of a partition sleeps."""
 
     partition: int
 
 
-@dataclass(slots=True)
-class Wait:
+class Wait(Struct):
     """Let this much time pass."""
 
     seconds: float
@@ -53,19 +51,13 @@ class Wait:
 class Sleep(Wait):
     """Wait on the bell, at most this long."""
 
-    __slots__ = ()
-
 
 class Rest(Wait):
     """Wait this long."""
 
-    __slots__ = ()
-
 
 class Pause(Wait):
     """Wait this long, unless the consumer is stopped."""
-
-    __slots__ = ()
 
 
 Effect: TypeAlias = Call | Listen | Sleep | Rest | Pause

@@ -16,8 +16,9 @@ what it had claimed is not started twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from queuepool.verbs.owner.lifeline import namespace_of
 
@@ -30,8 +31,7 @@ GRACE_S = 1.4
 CUT_STARTS_S = 1.0  # less than the grace
 
 
-@dataclass(slots=True)
-class _Cut:
+class _Cut(Struct):
     epoch: int
     heartbeat_ms: int
     since_s: float

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(slots=True)
-class Liveness:
+class Liveness(Struct):
     """Monotonic seconds: of the last pass, and of the last answered turn that recorded or claimed.
 
     If there was nothing to record or claim, an answered renewal also counts. why: why the last turn

@@ -11,7 +11,7 @@ A heavy turn (above LIGHT_BYTES) never carries the renewal of the lease; see Rec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 MOST_BYTES = 1024 * 1024
 LIGHT_BYTES = 64 * 1024
@@ -19,8 +19,7 @@ _LEAST_BYTES = 4096
 _SLOW_SHARE = 1 / 6  # of a lease: half of what a reply may take
 
 
-@dataclass(slots=True)
-class Pace:
+class Pace(Struct):
     """budget_bytes: of the outcomes of one turn. jobs: the most that one claim may ask for."""
 
     lease_s: float

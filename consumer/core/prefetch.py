@@ -20,15 +20,14 @@ body for each worker.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 MOST_BYTES = 4 * 1024**2
 _LINGER_S = 0.002
 _WEIGHT = 0.2  # weight of the latest turn in both averages
 
 
-@dataclass(slots=True)
-class Prefetch:
+class Prefetch(Struct):
     """Averages of what decides the prefetch, and the prefetch itself."""
 
     most: int

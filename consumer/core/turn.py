@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from queuepool.verbs import Verb
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(Struct):
     """What a turn sends, and what its steps record about it.
 
     parts: each step with the number of its verbs, in order.

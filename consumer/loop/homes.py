@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from consumer.core.limits.earlier import EVERY
 from consumer.core.limits.home_call import HomeCall

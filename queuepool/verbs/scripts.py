@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from pathlib import Path
+
+from msgspec import Struct
 
 PARTS = "parts/"  # the other folders are named after who calls what is in them
 _USES = re.compile(rb"^( *)-- uses: (.+)\n", re.MULTILINE)
@@ -27,8 +28,7 @@ _FIELD = r"^-- %s +(.*(?:\n--  +.*)*)"  # continues in lines that are indented
 _LINE = re.compile(rb"^(?=.)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(Struct, frozen=True):
     """One script as the server knows it: by the SHA-1 of its source, its parts included."""
 
     name: str

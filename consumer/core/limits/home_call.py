@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from consumer.core.limits.earlier import EVERY
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.verbs import Verb
 
 
-@dataclass(frozen=True, slots=True)
-class HomeCall:
+class HomeCall(Struct, frozen=True):
     """One verb for the home of a limit; name "": for a partition, or EVERY one.
 
     slot: of a batch instead, whose home is in this pool; entries: the ends that it tells.

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import OrderedDict, deque
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from consumer.core.limits.gate import GateView
@@ -28,8 +29,7 @@ _LEAST_S = 0.005  # between asks of one that told when
 _LONG_S = 0.3  # to wait for tokens: others that the same jobs need are not asked meanwhile
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What an ask names: tokens, jobs that run, and how many are to run at once, these included."""
 
     tokens: int

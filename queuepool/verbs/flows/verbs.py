@@ -7,8 +7,9 @@ continuation, in the pool of that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from queuepool.errors import UnavailableError
 from queuepool.errors.escaping import stored_text
@@ -39,8 +40,7 @@ _BY_NAME: dict[str, bytes] = {"fail": b"f", "partial": b"p", "wait": b"w"}
 _BY_LETTER: dict[bytes, Any] = {letter: name for name, letter in _BY_NAME.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Grown:
+class Grown(Struct, frozen=True):
     """Numbers reserved for jobs. refused: why none are: OPEN (not sealed yet), FULL, or OVER.
 
     state: of the batch, if it is over.
@@ -52,8 +52,7 @@ class Grown:
     state: BatchState = BatchState.OPEN
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """An entry of the stream of ends: the outcome of a job of a batch."""
 
     entry: bytes
@@ -63,16 +62,14 @@ class Note:
     text: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Untold:
+class Untold(Struct, frozen=True):
     """A page of ends to tell. left: entries in all, those of the page included."""
 
     left: int
     notes: tuple[Note, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tended:
+class Tended(Struct, frozen=True):
     """Continuations let go, and died; batches forgotten. next_due_ms: None if there is no batch."""
 
     fired: int
@@ -81,8 +78,7 @@ class Tended:
     next_due_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
+class Results(Struct, frozen=True):
     """A page of results. next_number: where the next page begins.
 
     steps: instead of results, of what a job of a step waits for: the steps, and their batches.

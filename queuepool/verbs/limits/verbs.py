@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from queuepool.errors.escaping import stored_text
 from queuepool.models import Limit, LimitStatus
@@ -16,8 +17,7 @@ MAX_TOKENS = 1000
 _PACE = re.compile(rb"[0-9]{1,7}\.[0-9]{3}")
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(Struct, frozen=True):
     """What a limit grants to an owner. Times are us of the home's clock.
 
     Token i may be used from max(now_us, first_us + i * apart_us) on, for 2 s. permits: how many

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from queuepool.errors import UndecodableError
 from queuepool.errors.escaping import id_bytes, id_text
@@ -28,8 +28,7 @@ _MESSAGE = re.compile(r'"message":"(.*?)"?\}?$', re.DOTALL)
 _STATE_KINDS = {JobState.DEAD: "dead", JobState.DELAYED: "delayed", JobState.IN_FLIGHT: "in-flight"}
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A part of what was looked at. cursor: b"" at the end. bodies: in the order of the jobs."""
 
     cursor: bytes

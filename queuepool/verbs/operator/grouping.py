@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from queuepool.models.groups import GroupLoad, GroupOrder
 from queuepool.models.places import DEFAULT_POOL
@@ -20,8 +21,7 @@ ALL: tuple[Place, ...] = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A part of the groups of a partition. following: what is to be looked at next."""
 
     now_ms: int

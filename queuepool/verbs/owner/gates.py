@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from queuepool.errors.escaping import stored_text
 from queuepool.verbs import Argument, Verb
@@ -11,8 +12,7 @@ from queuepool.verbs.owner.calls import owned
 from queuepool.verbs.owner.replies import Ownership
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Struct, frozen=True):
     """What an `admit` did at a gate. requested: jobs that it might admit.
 
     waiting: admitted by now and not claimed yet; left: ids at the gate.
@@ -26,8 +26,7 @@ class Admitted:
     cancelled: int
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """Where jobs that name the same limits wait: their names joined by commas.
 
     parked: ids that wait there; waiting: jobs admitted to their lanes and not claimed yet.
@@ -38,8 +37,7 @@ class Gate:
     waiting: int
 
 
-@dataclass(frozen=True, slots=True)
-class GatePage:
+class GatePage(Struct, frozen=True):
     """Some gates, some of them perhaps twice. cursor: of the next page, b"0" at the end.
 
     earlier: owners before this one that may have jobs; used: whether jobs ever were at a gate.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field, structs
 
 from queuepool.models import Command
 from queuepool.models.places import DEFAULT_POOL, place_text
 
 
-@dataclass(frozen=True, slots=True)
-class Ownership:
+class Ownership(Struct, frozen=True):
     """The ownership of one partition: what every write of the owner carries."""
 
     partition: int
@@ -29,11 +29,10 @@ class Ownership:
     def rotated(self) -> Ownership:
         """Return the same ownership under its next nonce, which `rotate_nonce` activates."""
         stem, _, number = self.nonce.partition(".")
-        return replace(self, nonce=f"{stem}.{int(number or 0) + 1}")
+        return structs.replace(self, nonce=f"{stem}.{int(number or 0) + 1}")
 
 
-@dataclass(frozen=True, slots=True)
-class Acquired:
+class Acquired(Struct, frozen=True):
     """The partition is ours. epochs_to_recover: how many predecessors left jobs in flight."""
 
     ownership: Ownership
@@ -44,8 +43,7 @@ class Acquired:
     applied: str
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """Another process owns the partition for another lease_ms.
 
     lifeline: a connection of that process, "" if unknown; see Lifeline. host: its host and pid.
@@ -58,8 +56,7 @@ class Held:
     host: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Renewal:
+class Renewal(Struct, frozen=True):
     """News for the owner. next_due_ms: until the next delayed job, None if there is none."""
 
     draining: bool
@@ -71,8 +68,7 @@ class Renewal:
     cancels: frozenset[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(Struct, frozen=True):
     """Claimed jobs, in order. attempts and crashes are empty when no job has any; see read_count.
 
     taken: ids taken from lanes, including marks of cancelled jobs, or the limit if the bodies
@@ -89,8 +85,7 @@ class Claims:
     limits: Sequence[bytes] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """The outcome of acknowledgements. rolled_back: a failover had undone the claim.
 
     left: ids that were not in flight but have a body; `finish_stray` handles them.
@@ -102,16 +97,14 @@ class Finished:
     left: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Buried:
+class Buried(Struct, frozen=True):
     """One byte per job, b or 0 (not in flight here), and how many dead ones were evicted."""
 
     status: bytes
     evicted: int
 
 
-@dataclass(frozen=True, slots=True)
-class Promoted:
+class Promoted(Struct, frozen=True):
     """What became due. next_due_ms: 0 if more is due now, None if nothing waits."""
 
     promoted: int
@@ -119,8 +112,7 @@ class Promoted:
     next_due_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Struct, frozen=True):
     """What one call recovered from a dead owner; call again while epochs_to_recover > 0."""
 
     epochs_to_recover: int
@@ -130,8 +122,7 @@ class Recovered:
     cancelled: int
 
 
-@dataclass(slots=True)
-class Acks:
+class Acks(Struct):
     """Acknowledgements of one group; results are (id, ttl ms, result) of those that have one."""
 
     size_bytes: int = 0

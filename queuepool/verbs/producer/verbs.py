@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from queuepool.errors import (
     InvalidInputError,
@@ -24,16 +25,14 @@ from queuepool.verbs import Argument, Verb, number
 OWN_TIERS = -1  # of a group: each job has the turns of its own tier
 
 
-@dataclass(frozen=True, slots=True)
-class Full:
+class Full(Struct, frozen=True):
     """The whole call was refused: the partition has this many jobs and bytes, without dead ones."""
 
     depth: int
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Conflicts:
+class Conflicts(Struct, frozen=True):
     """Others hold unique keys: b"2" in status, or b"3" where a waiting one was replaced.
 
     by: those others, in order.

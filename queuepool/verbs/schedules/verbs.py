@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
 
 from queuepool.errors import InvalidInputError, QueuePoolError
 from queuepool.errors.escaping import stored_text
@@ -54,16 +54,14 @@ class _Stored(msgspec.Struct, omit_defaults=True):
 _decoder = msgspec.json.Decoder(_Stored)
 
 
-@dataclass(frozen=True, slots=True)
-class NotFired:
+class NotFired(Struct, frozen=True):
     """Nothing was enqueued. why: FENCED (of), LATER (due ms), BUSY (the job that has not ended)."""
 
     why: str
     of: str
 
 
-@dataclass(frozen=True, slots=True)
-class Schedules:
+class Schedules(Struct, frozen=True):
     """All schedules, as of a version. unchanged: the caller knew that version."""
 
     now_ms: int
