@@ -39,7 +39,6 @@ from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job, bound
 from queuepool.tasks.options import spelled_out
 from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import R
-from queuepool.telemetry.doctor import judge
 from queuepool.telemetry.spans import enqueueing
 from queuepool.verbs import Verb
 
@@ -228,6 +227,7 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         What shows only over time is named as not judged; a coordinator judges that, too.
         """
         from queuepool.client.checkup import observed  # rarely needed, and large
+        from queuepool.telemetry.doctor import judge
 
         return judge(await self._network.do(observed(self.config)))
 

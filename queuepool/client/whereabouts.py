@@ -19,7 +19,6 @@ from queuepool.partitions.partition import Partition
 from queuepool.partitions.verifying import Verifier
 from queuepool.servers import Port
 from queuepool.settings.config import PoolConfig
-from queuepool.telemetry.doctor import judge
 
 T = TypeVar("T")
 
@@ -107,5 +106,6 @@ class Whereabouts:
         What shows only over time is named as not judged; a coordinator judges that, too.
         """
         from queuepool.client.checkup import observed  # rarely needed, and large
+        from queuepool.telemetry.doctor import judge
 
         return judge(self._network.do(observed(self.config)))
