@@ -133,7 +133,7 @@ class Operators:
         return found.store, found.book
 
     def other_pool(self, pool: str) -> PoolCoordinator:
-        """Return what coordinates another pool; may ask servers. Raises InvalidInputError."""
+        """Return what coordinates another pool. Raises InvalidInputError, UnavailableError."""
         found = None if self._others is None else self._others.find(pool)
         if found is None:
             raise InvalidInputError(

@@ -93,7 +93,7 @@ class StreamCalls(InspectionCalls):
             await abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
         except TooManyFollowersError as error:
             await abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
-        except UnavailableError as error:  # no thread for it
+        except UnavailableError as error:  # no thread, or a server is away
             await abort(context, grpc.StatusCode.UNAVAILABLE, str(error))
         except Exception:
             _log.exception("Record failed")
@@ -125,7 +125,7 @@ class StreamCalls(InspectionCalls):
                 await asyncio.sleep(interval_s)
 
     async def _followed(self, pool: str) -> tuple[SnapshotStore, CycleFeed, ShadowBoard]:
-        """Return what is published about a pool. Raises InvalidInputError if it is unknown."""
+        """Return what is published about a pool. Raises InvalidInputError, UnavailableError."""
         if pool == DEFAULT_POOL:
             return self._store, self._cycles, self._shadows
         found = await self._operators.off_loop(lambda: self._operators.other_pool(pool))

@@ -19,7 +19,7 @@ from coordinator.snapshots.cycles import CycleFeed
 from coordinator.snapshots.shadows import ShadowBoard
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.pool import QueuePool
-from queuepool.errors import QueuePoolError
+from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.errors.hindrances import start_thread
 
 INTERVAL_S = 2.0
@@ -66,7 +66,7 @@ class PoolCoordinators:
         self._coordinators: Mapping[str, PoolCoordinator] = {}
         self._having: Mapping[str, Collection[int]] = {}
         self._stopping, self._looking = threading.Event(), threading.Lock()
-        self._trouble = False
+        self._trouble: QueuePoolError | None = None  # of the last look
         # A daemon, so that a hanging server does not keep the process from exiting.
         self._thread = threading.Thread(target=self._run, name="coordinator-pools", daemon=True)
 
@@ -85,10 +85,18 @@ class PoolCoordinators:
         return looked and all(ended)
 
     def find(self, pool: str) -> PoolCoordinator | None:
-        """Return the coordinator of a pool, if there is such a pool: looks again for a new one."""
-        if pool not in self._coordinators:
-            self.look()
-        return self._coordinators.get(pool)
+        """Return the coordinator of a pool, if there is such a pool: looks again for a new one.
+
+        Raises UnavailableError when that cannot be known, as not all servers answer.
+        """
+        trouble = None if pool in self._coordinators else self.look()
+        found = self._coordinators.get(pool)
+        if found is None and trouble is not None:
+            raise UnavailableError(
+                f"whether there is a pool {pool!r} is not known, as its servers could not be "
+                f"asked; nothing was done: {trouble}"
+            ) from trouble
+        return found
 
     def views(self) -> list[PartitionView]:
         """Return the partitions that have other pools, as last observed, by partition and pool."""
@@ -100,20 +108,21 @@ class PoolCoordinators:
         ]
         return sorted(found, key=lambda view: (view.partition, view.pool))
 
-    def look(self) -> None:
-        """Find pools once, and start the coordinators of new ones."""
+    def look(self) -> QueuePoolError | None:
+        """Find pools once, and start the coordinators of new ones; return what prevented it."""
         with self._looking:
             self._look()
+            return self._trouble
 
     def _look(self) -> None:
         try:
             places = self._pool.places()
         except QueuePoolError as error:
-            if not self._trouble:
+            if self._trouble is None:
                 _log.warning("new pools cannot be found; known ones are scaled: %s", error)
-            self._trouble = True
+            self._trouble = error
             return
-        self._trouble = False
+        self._trouble = None
         having: dict[str, set[int]] = {}
         for place in places:
             if place.pool != self._pool.config.keyspace.pool:

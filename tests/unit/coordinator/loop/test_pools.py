@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from coordinator.loop.pools import PoolCoordinators
 from queuepool.errors import UnavailableError
 
@@ -68,8 +70,19 @@ def test_a_pool_that_no_partition_has_is_not_found() -> None:
     pools = coordinators(places)
 
     assert pools.find("video") is None
+
+
+def test_a_pool_is_not_said_to_be_unknown_while_its_server_is_away() -> None:
+    places = Places({"main": 0, "video": 3}, away=True)
+    pools = coordinators(places)
+
+    with pytest.raises(UnavailableError, match=r"'video' is not known.*nothing was done: no serv"):
+        pools.find("video")
+
+    places.away = False
+    video: Any = pools.find("video")
     places.away = True
-    assert pools.find("video") is None
+    assert pools.find("video") is video  # one that is known needs no look
 
 
 def test_none_is_started_once_they_stop() -> None:
