@@ -2,19 +2,29 @@
 
 They run in this process, a page of jobs at a time, so one that is killed has done a part; what it
 has done stays done, and doing it again goes on with the rest.
+
+running -> done, stopped or failed, once and in its own thread, which then writes the end into the
+log of the queue: how many changed, in what time, and whether that was all. Its begin is written by
+the page; the end waits for that, for a bounded time, so that the log has them in order. An act
+without an end in the log still runs, or was cut off with the process of its page.
 """
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from urllib.parse import urlencode
 
+from queuepool.client import log
 from queuepool.client.pool import QueuePool
 from queuepool.models import JobState, JobStatus
+from queuepool.models.durations import format_duration
+from queuepool.models.log import LogEntry, LogKind
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from queuepool.web.desk import RefusedError, sentence_of
@@ -22,12 +32,19 @@ from queuepool.web.pages.find import where_of
 
 _PAGE = 200
 _AT_ONCE, _KEPT = 4, 50
+_BEGIN_S = 5.0  # for its begin to be in the log
+_END_S = 5.0  # for those that run, at the end of the page
+_log = logging.getLogger("queuepool.web")
 WORDS = {"replay": "replayed", "discard": "discarded", "cancel": "cancelled"}
 
 
 @dataclass
 class Bulk:
-    """One such act. given: its filter as on the page for finding. wanted: jobs at its begin."""
+    """One such act. given: its filter as on the page for finding. wanted: jobs at its begin.
+
+    why: the reason given. took_s: how long it ran, once it has ended. stopped_by: who stopped it;
+    empty: nobody, or the end of the page. problem: why it failed.
+    """
 
     name: str
     what: str
@@ -35,11 +52,26 @@ class Bulk:
     rate: float | None
     wanted: int
     by: str
+    why: str = ""
     began_s: float = field(default_factory=time.time)
     changed: int = 0
     state: str = "running"
     text: str = ""
+    took_s: float = 0.0
+    stopped_by: str = ""
+    problem: str = ""
     stopping: threading.Event = field(default_factory=threading.Event)
+    begin_logged: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def subject(self) -> str:
+        """Return on what it acts, as the log says it."""
+        return urlencode(self.given)
+
+    def stop(self, by: str) -> None:
+        """Let it end after the page of jobs that it is at."""
+        self.stopped_by = by
+        self.stopping.set()
 
     @property
     def share(self) -> float:
@@ -52,6 +84,7 @@ class Bulks:
 
     def __init__(self) -> None:
         self._known: dict[str, Bulk] = {}
+        self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
 
     def all(self) -> list[Bulk]:
@@ -65,25 +98,48 @@ class Bulks:
             return self._known.get(name)
 
     def begin(
-        self, pool: QueuePool, what: str, given: Mapping[str, str], rate: float | None, by: str
+        self,
+        pool: QueuePool,
+        what: str,
+        given: Mapping[str, str],
+        rate: float | None,
+        by: str,
+        why: str = "",
     ) -> Bulk:
-        """Begin an act. Raises RefusedError if enough others run."""
+        """Begin an act. Raises RefusedError if enough others run.
+
+        Whoever begins it sets `begin_logged` when that is in the log, or could not be written.
+        """
         wanted = count(pool, what, given)
-        bulk = Bulk(secrets.token_hex(6), what, dict(given), rate, wanted, by)
+        bulk = Bulk(secrets.token_hex(6), what, dict(given), rate, wanted, by, why)
         with self._lock:
             if sum(one.state == "running" for one in self._known.values()) >= _AT_ONCE:
                 raise RefusedError(f"{_AT_ONCE} such acts run already: wait, or stop one")
             self._known[bulk.name] = bulk
             while len(self._known) > _KEPT:
                 self._known.pop(next(iter(self._known)))
-        name = f"web-bulk-{bulk.name}"
-        threading.Thread(target=_run, args=(pool, bulk), name=name, daemon=True).start()
+            name = f"web-bulk-{bulk.name}"
+            thread = threading.Thread(target=_live, args=(pool, bulk), name=name, daemon=True)
+            self._threads = {n: t for n, t in self._threads.items() if t.is_alive()}
+            self._threads[bulk.name] = thread
+            thread.start()
         return bulk
 
     def stop_all(self) -> None:
-        """Let those that run end after their page."""
-        for bulk in self.all():
+        """End those that run, after their page, and let them write that into the log."""
+        until_s = time.monotonic() + _END_S
+        with self._lock:
+            bulks, threads = list(self._known.values()), list(self._threads.values())
+        for bulk in bulks:
             bulk.stopping.set()
+            bulk.begin_logged.set()
+        for thread in threads:
+            thread.join(max(0.0, until_s - time.monotonic()))
+
+
+def said_of(what: str) -> str:
+    """Return what an act does, as the log says it."""
+    return f"{'job' if what == 'cancel' else 'dead'} {what}"
 
 
 def count(pool: QueuePool, what: str, given: Mapping[str, str]) -> int:
@@ -99,7 +155,40 @@ def count(pool: QueuePool, what: str, given: Mapping[str, str]) -> int:
     return pool.inspect.count(state, **where)
 
 
+def end_of(bulk: Bulk) -> LogEntry:
+    """Return the entry of the log for the end of an act. Pure."""
+    left = bulk.wanted - bulk.changed
+    outcome = f"{bulk.changed:,} of {bulk.wanted:,} {WORDS[bulk.what]} in "
+    outcome += format_duration(bulk.took_s)
+    if bulk.state == "failed":
+        outcome += f", aborted: {bulk.problem}"
+    elif bulk.state == "stopped":
+        outcome += f", aborted by {bulk.stopped_by or 'the end of the page'}"
+    else:
+        outcome += ", complete" if left <= 0 else f", incomplete: {left:,} unchanged"
+    return LogEntry(
+        kind=LogKind.ACT,
+        what=f"{said_of(bulk.what)} ended",
+        subject=bulk.subject,
+        who=bulk.by,
+        via="page",
+        why=bulk.why,
+        outcome=f"{outcome} (act {bulk.name})",
+    )
+
+
+def _live(pool: QueuePool, bulk: Bulk) -> None:
+    """Do an act, and write its end into the log."""
+    _run(pool, bulk)
+    bulk.begin_logged.wait(_BEGIN_S)
+    try:
+        pool.carry_out(log.write([end_of(bulk)]))
+    except Exception as error:  # whatever it is: the act itself is done
+        _log.warning("the end of act %s could not be kept in the log: %s", bulk.name, error)
+
+
 def _run(pool: QueuePool, bulk: Bulk) -> None:
+    begun_s = time.monotonic()
     try:
         while not bulk.stopping.is_set():
             began_s = time.monotonic()
@@ -109,14 +198,22 @@ def _run(pool: QueuePool, bulk: Bulk) -> None:
                 break
             if bulk.rate is not None:
                 bulk.stopping.wait(max(0.0, changed / bulk.rate - (time.monotonic() - began_s)))
-        bulk.text = f"{bulk.changed:,} jobs were {WORDS[bulk.what]}"
-        left = bulk.wanted - bulk.changed
-        if left > 0 and not bulk.stopping.is_set():
-            bulk.text += f"; {left:,} were not: they ended, or other jobs hold their unique keys"
-        bulk.state = "stopped" if bulk.stopping.is_set() else "done"
+        _conclude(bulk, "", time.monotonic() - begun_s)
     except Exception as error:  # whatever it is, the page tells it
-        bulk.text = f"{bulk.changed:,} jobs were {WORDS[bulk.what]}, then: {sentence_of(error)}"
-        bulk.state = "failed"
+        _conclude(bulk, sentence_of(error), time.monotonic() - begun_s)
+
+
+def _conclude(bulk: Bulk, problem: str, took_s: float) -> None:
+    """Set what is said of an act that ended; its state comes last, since others look at it."""
+    left = bulk.wanted - bulk.changed
+    stopped = bulk.stopping.is_set() and left > 0 and not problem
+    bulk.took_s, bulk.problem = took_s, problem
+    bulk.text = f"{bulk.changed:,} jobs were {WORDS[bulk.what]} in {format_duration(took_s)}"
+    if problem:
+        bulk.text += f", then: {problem}"
+    elif left > 0 and not stopped:
+        bulk.text += f"; {left:,} were not: they ended, or other jobs hold their unique keys"
+    bulk.state = "failed" if problem else "stopped" if stopped else "done"
 
 
 def _size(bulk: Bulk) -> int:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from queuepool.web.bulk import WORDS, Bulk, Bulks, count
+from queuepool.web.bulk import WORDS, Bulk, Bulks, count, said_of
 from queuepool.web.desk import Desk, RefusedError, fields, sentence_of
 from queuepool.web.drawing import words
 from queuepool.web.live.hub import Patch
@@ -58,16 +58,20 @@ class _Pages:
     async def begin(self, request: Request) -> Response:
         asked = fields(request)
         given, what, by = _given(asked), asked.get("what", ""), request.state.user.name
+        why = words.clean(asked.get("reason", ""), 200)
         made: list[Bulk] = []
 
         def do() -> str:
             rate, pool = _rate(asked.get("rate", "")), self._desk.source.pool
-            bulk = self._bulks.begin(pool, what, given, rate, by)
+            bulk = self._bulks.begin(pool, what, given, rate, by, why)
             made.append(bulk)
-            return f"{bulk.wanted:,} jobs are being {WORDS[what]}."
+            return f"{bulk.wanted:,} jobs are being {WORDS[what]} (act {bulk.name})."
 
-        said = f"{'job' if what == 'cancel' else 'dead'} {what}"
-        answer = await self._desk.act(request, said, urlencode(given), do, "/find")
+        try:
+            answer = await self._desk.act(request, said_of(what), urlencode(given), do, "/find")
+        finally:
+            for bulk in made:
+                bulk.begin_logged.set()
         if made:
             root = request.scope.get("root_path", "")
             answer.headers["location"] = f"{root}/bulk/{made[0].name}"
@@ -94,11 +98,11 @@ class _Pages:
         bulk = self._found(request)
 
         def do() -> str:
-            bulk.stopping.set()
+            bulk.stop(request.state.user.name)
             return f"Stopped; {bulk.changed:,} jobs were {WORDS[bulk.what]}."
 
         back = f"/bulk/{bulk.name}"
-        return await self._desk.act(request, f"stop {bulk.what}", bulk.name, do, back)
+        return await self._desk.act(request, f"stop {bulk.what}", f"act {bulk.name}", do, back)
 
 
 def _given(asked: Mapping[str, str]) -> dict[str, str]:

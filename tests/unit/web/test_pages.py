@@ -274,9 +274,7 @@ def test_dead_jobs_that_match_are_counted_first_and_then_changed(
     page = answer.headers["location"]
     wait_until(lambda: ">done<" in operator.get(page).text, message="it has ended")
     assert site.pool.inspect.count("dead") == left
-    (entry,) = site.pool.log()
-    assert (entry.what, entry.who, entry.via) == (f"dead {what}", "ada", "page")
-    assert entry.subject.startswith("state=dead")
+    assert site.pool.log()[0].what == f"dead {what}"
 
 
 def test_a_bulk_act_at_a_rate_is_stopped(site: Site, operator: Browser) -> None:

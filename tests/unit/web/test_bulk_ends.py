@@ -1,0 +1,161 @@
+"""The end of an act on many jobs is in the log: how many, how long, and whether that was all."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+import pytest
+
+from queuepool.errors import UnavailableError
+from queuepool.models.log import LogEntry
+from queuepool.web import bulk
+from tests.unit.web.conftest import Browser, MakeSite, Site
+from tests.unit.web.test_pages import dead, enqueue, registry
+from tests.waiting import wait_until
+
+DEAD = {"state": "dead", "error": "mailbox", "reason": "fixed now"}
+
+
+@pytest.fixture
+def site(make_site: MakeSite) -> Site:
+    made = make_site()
+    made.pool.producer.registry = registry
+    return made
+
+
+def ended(site: Site) -> tuple[LogEntry, LogEntry]:
+    """Return the entries of the begin and of the end, once the latter is there."""
+    wait_until(lambda: any("ended" in e.what for e in site.pool.log()), message="its end is kept")
+    found = [e for e in site.pool.log() if not e.what.startswith("stop")]
+    return found[0], found[-1]
+
+
+def outcome(entry: LogEntry) -> str:
+    """Return what came of an act, without its time and its name."""
+    said, known, name = entry.outcome.rpartition(" (act ")
+    assert known, entry.outcome
+    assert re.fullmatch(r"[0-9a-f]{12}\)", name)
+    assert re.search(r" in [0-9.]+s", said), said
+    return re.sub(r" in [0-9.]+s", "", said)
+
+
+@pytest.mark.parametrize(("what", "past"), [("replay", "replayed"), ("discard", "discarded")])
+def test_the_end_says_how_many_were_changed_of_what_by_whom_and_why(
+    site: Site, operator: Browser, what: str, past: str
+) -> None:
+    dead(site, 5)
+
+    operator.post("/bulk/begin", page="/errors", what=what, **DEAD)
+
+    begin, end = ended(site)
+    assert (begin.what, end.what) == (f"dead {what}", f"dead {what} ended")
+    assert begin.subject == end.subject
+    assert end.subject.startswith("state=dead")
+    assert (end.who, end.via, end.why) == ("ada", "page", "fixed now")
+    assert outcome(end) == f"5 of 5 {past}, complete"
+    name = end.outcome.rpartition("(act ")[2].rstrip(")")
+    assert begin.outcome == f"5 jobs are being {past} (act {name})."
+
+
+def test_a_cancel_that_is_cut_short_by_ends_of_jobs_is_incomplete(
+    site: Site, operator: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        enqueue(site, key="k0")
+    monkeypatch.setattr(bulk, "count", lambda *_given: 4)  # one has ended meanwhile
+
+    operator.post("/bulk/begin", page="/find", state="ready", key="k0", what="cancel")
+
+    begin, end = ended(site)
+    assert (begin.what, end.what) == ("job cancel", "job cancel ended")
+    assert outcome(end) == "3 of 4 cancelled, incomplete: 1 unchanged"
+
+
+def test_the_end_names_who_stopped_it(site: Site, operator: Browser) -> None:
+    dead(site, 4)
+    begun = operator.post("/bulk/begin", page="/errors", what="discard", rate="0.01", **DEAD)
+    page = begun.headers["location"]
+    wait_until(lambda: '<span id="k-changed">1</span>' in operator.get(page).text, message="one")
+
+    operator.post(f"{page}/stop", page=page)
+
+    _begin, end = ended(site)
+    assert outcome(end) == "1 of 4 discarded, aborted by ada"
+    (stop,) = [e for e in site.pool.log() if e.what == "stop discard"]  # kept before its answer
+    assert f"({stop.subject})" in end.outcome
+
+
+def test_the_page_ends_what_runs_and_keeps_that(site: Site, operator: Browser) -> None:
+    dead(site, 2)
+    begun = operator.post("/bulk/begin", page="/errors", what="discard", rate="0.01", **DEAD)
+    page = begun.headers["location"]
+    wait_until(lambda: '<span id="k-changed">1</span>' in operator.get(page).text, message="one")
+
+    for end in site.desk.at_end:
+        end()
+
+    assert outcome(site.pool.log()[-1]) == "1 of 2 discarded, aborted by the end of the page"
+
+
+def test_an_act_that_fails_says_how_far_it_came(
+    site: Site, operator: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead(site, 2)
+    real, calls = bulk._page, iter(range(9))
+
+    def fail_later(pool: Any, one: bulk.Bulk) -> tuple[int, int]:
+        if next(calls):
+            raise UnavailableError("the server is away")
+        return real(pool, one)
+
+    monkeypatch.setattr(bulk, "_page", fail_later)
+    operator.post("/bulk/begin", page="/errors", what="discard", rate="1.9", **DEAD)
+
+    _begin, end = ended(site)
+    assert outcome(end) == "1 of 2 discarded, aborted: the server is away"
+
+
+def test_the_end_stands_behind_the_begin_however_slow_that_is_to_write(
+    site: Site, operator: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead(site, 1)
+    over, real = threading.Event(), bulk._run
+
+    def run(pool: Any, one: bulk.Bulk) -> None:
+        real(pool, one)
+        over.set()
+
+    monkeypatch.setattr(bulk, "_run", run)
+    keep = site.desk._keep
+
+    async def keep_late(entry: LogEntry) -> str:
+        await site.desk.off_loop(lambda: over.wait(5))
+        said: str = await keep(entry)
+        return said
+
+    monkeypatch.setattr(site.desk, "_keep", keep_late)
+    operator.post("/bulk/begin", page="/errors", what="discard", **DEAD)
+
+    begin, end = ended(site)
+    assert (begin.what, end.what) == ("dead discard", "dead discard ended")
+
+
+def test_an_act_is_done_though_its_end_cannot_be_kept(
+    site: Site, operator: Browser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    dead(site, 1)
+    real = site.pool.carry_out
+
+    def refuse_logs(steps: Any) -> Any:
+        if steps.__name__ == "write":
+            raise UnavailableError("the server is away")
+        return real(steps)
+
+    monkeypatch.setattr(site.pool, "carry_out", refuse_logs)
+    begun = operator.post("/bulk/begin", page="/errors", what="discard", **DEAD)
+
+    wait_until(lambda: "could not be kept in the log" in caplog.text, message="it is said")
+    assert ">done<" in operator.get(begun.headers["location"]).text
+    assert site.pool.inspect.count("dead") == 0
