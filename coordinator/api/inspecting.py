@@ -16,7 +16,7 @@ from queuepool.client.effects import Steps
 from queuepool.client.grouping import find_groups
 from queuepool.client.pages import batches_page, jobs_page, read_offset
 from queuepool.client.pool import QueuePool
-from queuepool.errors import InvalidInputError
+from queuepool.errors import InvalidInputError, UnavailableError
 from queuepool.models import JobStatus, ScheduleStatus
 from queuepool.models.finding import ErrorCount, JobFilter, fingerprint
 from queuepool.models.flows import BatchLine, BatchStatus, FlowStatus
@@ -24,6 +24,8 @@ from queuepool.models.groups import MOST_GROUPS, GroupLoad, GroupOrder
 from queuepool.models.history import PastRun
 from queuepool.models.schedules import check_schedule_name
 from queuepool.routing.finding import known_id
+from queuepool.routing.moves import read_move
+from queuepool.routing.progress import Facts
 from queuepool.rpc.jobs import state_of
 
 T = TypeVar("T")
@@ -132,6 +134,14 @@ class Inspection:
         """Return a batch; and the flow that it is, or is a part of."""
         status = self._pool.batch(name).status()
         return status, self._pool.flow(status.name).status() if status.part else None
+
+    def moves(self) -> Facts:
+        """Return where the move of slots stands. Raises ConfigurationError: it is damaged."""
+        self._pool.route.follow()
+        view = self._pool.config.topology.view
+        if view.record is None:
+            raise UnavailableError("the route record is not there yet; nothing was done: try again")
+        return Facts(view.record, view, read_move(view.record))
 
     def schedules(self, name: str, token: str, size: int) -> tuple[list[ScheduleStatus], str]:
         """Return the schedule of a name, or a page of all and the token of the next one."""

@@ -1,4 +1,4 @@
-"""The calls of the API that look at the servers: jobs, errors, groups, batches, schedules."""
+"""The calls of the API that look at the servers: for jobs, groups, batches, moves, schedules."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import grpc
 
 from coordinator.api.calls import Context, abort, clamped, with_status_codes
 from coordinator.api.flow_calls import FlowCalls
-from queuepool.errors import InvalidInputError, ScriptError
+from queuepool.errors import ConfigurationError, InvalidInputError, ScriptError
 from queuepool.models.flows import BatchState
 from queuepool.models.places import check_pool
-from queuepool.rpc import batches, jobs, schedules
+from queuepool.rpc import batches, jobs, moves, schedules
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 
 T = TypeVar("T")
@@ -97,6 +97,21 @@ class InspectionCalls(FlowCalls):
         return api.GetBatchResponse(
             batch=batches.batch(found), steps=[] if flow is None else batches.flow_steps(flow)
         )
+
+    @with_status_codes
+    async def ListMoves(  # noqa: N802
+        self, _request: api.ListMovesRequest, context: Context
+    ) -> api.ListMovesResponse:
+        def look() -> api.ListMovesResponse:
+            facts = self._operators.inspection.moves()
+            count, version = len(facts.view.placement), facts.view.version
+            told = moves.messages_of(facts)  # which compares tables
+            return api.ListMovesResponse(moves=told, partitions=count, version=version)
+
+        try:
+            return await self._look(context, look)
+        except ConfigurationError as error:  # what is stored is damaged, not the request
+            await abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
 
     @with_status_codes
     async def ListSchedules(  # noqa: N802

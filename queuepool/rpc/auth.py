@@ -26,7 +26,7 @@ _FOR_VIEWERS: Final = frozenset((
         "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "GetTenant", "ListTenants",
         "ListDecisions", "WatchPartitions", "ListLimits", "GetPolicy", "Explain",
         "Record", "Doctor", "Log", "ListGroups", "FindJobs", "GetHistory", "ListErrors",
-        "ListBatches", "GetBatch", "ListSchedules",
+        "ListBatches", "GetBatch", "ListSchedules", "ListMoves",
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ))  # fmt: skip

@@ -268,6 +268,7 @@ REQUESTS = st.one_of(
     st.builds(api.GetBatchRequest, batch=NAMES),
     st.builds(api.CancelBatchRequest, batch=NAMES, reason=REASONS),
     st.builds(api.ListSchedulesRequest, name=NAMES, page_size=SIZES, page_token=TOKENS),
+    st.builds(api.ListMovesRequest),
     st.builds(
         api.SetScheduleRequest,
         schedule=NAMES,

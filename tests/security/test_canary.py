@@ -243,6 +243,7 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
         "ListBatches": lambda: client.ListBatches(api.ListBatchesRequest()),
         "GetBatch": lambda: client.GetBatch(api.GetBatchRequest(batch="AAAAAAAAAAAAAA")),
         "ListSchedules": lambda: client.ListSchedules(api.ListSchedulesRequest()),
+        "ListMoves": lambda: client.ListMoves(api.ListMovesRequest()),
         "SetSchedule": lambda: client.SetSchedule(
             api.SetScheduleRequest(
                 schedule="canary", definition=ScheduleDefinition(task="t", every_s=86_400)

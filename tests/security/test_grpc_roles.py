@@ -61,6 +61,7 @@ LOOKS: dict[str, Call] = {
     "ListBatches": lambda c: c.ListBatches(api.ListBatchesRequest()),
     "GetBatch": lambda c: c.GetBatch(api.GetBatchRequest(batch="AAAAAAAAAAAAAA")),
     "ListSchedules": lambda c: c.ListSchedules(api.ListSchedulesRequest()),
+    "ListMoves": lambda c: c.ListMoves(api.ListMovesRequest()),
 }
 ACTS: dict[str, Call] = {
     "SetWorkers": lambda c: c.SetWorkers(

@@ -10,9 +10,10 @@ from queuepool.cli.arguments import Actions, add_json, add_reason, duration
 from queuepool.cli.display import moves as display
 from queuepool.cli.display import output
 from queuepool.cli.exits import Exit
-from queuepool.cli.inspection.moving import Facts, Moves
+from queuepool.cli.inspection.moving import Moves
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.errors import UnavailableError
+from queuepool.routing.progress import Facts
 
 DESCRIPTION = (
     "Show the move of slots between partitions that is under way, follow it, or abort it. "

@@ -9,8 +9,9 @@ from queuepool.cli.commands.moves import follow, tell
 from queuepool.cli.display import moves as display
 from queuepool.cli.display import output
 from queuepool.cli.exits import Exit
-from queuepool.cli.inspection.moving import Facts, Line, Moves
+from queuepool.cli.inspection.moving import Line, Moves
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.routing.progress import Facts
 
 DESCRIPTION = (
     "Show partitions, or have more or fewer of them while jobs come and run: the leading "

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from queuepool.cli.display import output
-from queuepool.cli.inspection.moving import Facts, Line
+from queuepool.cli.inspection.moving import Line
 from queuepool.routing.moves import Stage
+from queuepool.routing.progress import Facts
 
 _OVER = {
     Stage.ENDED: "the last move, from {before} to {to}, has ended",

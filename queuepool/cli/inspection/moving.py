@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ScriptError, UnavailableError
-from queuepool.models import PartitionState, RouteRecord
+from queuepool.models import PartitionState
 from queuepool.routing.moves import Move, Stage, asked, differing, move_text, read_move, table_of
+from queuepool.routing.progress import Facts
 from queuepool.routing.topology import MAX_PARTITIONS
-from queuepool.routing.views import OPEN, View, read_slots, read_table
+from queuepool.routing.views import OPEN
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
@@ -29,40 +30,6 @@ from queuepool.verbs.producer import route
 
 TAKEN_UP_S = 15.0
 _LOOK_S = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """Where slots are, and are to be. view: the route by which that is."""
-
-    record: RouteRecord
-    view: View
-    move: Move | None
-
-    @property
-    def under_way(self) -> Move | None:
-        """Return the move that is not over."""
-        return self.move if self.move is not None and self.move.under_way else None
-
-    @property
-    def progress(self) -> tuple[int, int]:
-        """Return how many slots are at their goal, of those that are to move."""
-        move = self.under_way
-        if move is None:
-            return 0, 0
-        table, goal = table_of(self.view), move.table()
-        begun = move.stage is not Stage.ASKED
-        back = read_table(move.back, move.largest) if begun else table
-        if move.stage is Stage.ABORTING:
-            back = table
-        left = sum(map(len, differing(table, goal).values()))
-        total = max(left, sum(map(len, differing(back, goal).values())))
-        return total - left, total
-
-    @property
-    def on_their_way(self) -> int:
-        """Return how many slots are closed to producers just now."""
-        return len(read_slots(self.record.moving))
 
 
 @dataclass(frozen=True, slots=True)

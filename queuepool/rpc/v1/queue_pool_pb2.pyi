@@ -6,6 +6,7 @@ from queuepool.rpc.v1 import group_pb2 as _group_pb2
 from queuepool.rpc.v1 import job_pb2 as _job_pb2
 from queuepool.rpc.v1 import limit_pb2 as _limit_pb2
 from queuepool.rpc.v1 import log_pb2 as _log_pb2
+from queuepool.rpc.v1 import move_pb2 as _move_pb2
 from queuepool.rpc.v1 import partition_pb2 as _partition_pb2
 from queuepool.rpc.v1 import policy_pb2 as _policy_pb2
 from queuepool.rpc.v1 import schedule_pb2 as _schedule_pb2
@@ -560,6 +561,20 @@ class CancelBatchResponse(_message.Message):
     changed: int
     state: str
     def __init__(self, changed: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
+
+class ListMovesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListMovesResponse(_message.Message):
+    __slots__ = ("moves", "partitions", "version")
+    MOVES_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    moves: _containers.RepeatedCompositeFieldContainer[_move_pb2.Move]
+    partitions: int
+    version: int
+    def __init__(self, moves: _Optional[_Iterable[_Union[_move_pb2.Move, _Mapping]]] = ..., partitions: _Optional[int] = ..., version: _Optional[int] = ...) -> None: ...
 
 class ListSchedulesRequest(_message.Message):
     __slots__ = ("name", "page_size", "page_token")

@@ -189,6 +189,11 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchResponse.FromString,
                 _registered_method=True)
+        self.ListMoves = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/ListMoves',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListMovesRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListMovesResponse.FromString,
+                _registered_method=True)
         self.ListSchedules = channel.unary_unary(
                 '/queuepool.rpc.v1.QueuePool/ListSchedules',
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListSchedulesRequest.SerializeToString,
@@ -447,6 +452,14 @@ class QueuePoolServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListMoves(self, request, context):
+        """The move of slots between partitions that is under way, or the last one, read at this moment.
+        FAILED_PRECONDITION when the route record is damaged.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListSchedules(self, request, context):
         """Schedules by name, a page at a time.
         """
@@ -640,6 +653,11 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     servicer.CancelBatch,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchResponse.SerializeToString,
+            ),
+            'ListMoves': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMoves,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListMovesRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListMovesResponse.SerializeToString,
             ),
             'ListSchedules': grpc.unary_unary_rpc_method_handler(
                     servicer.ListSchedules,
@@ -1504,6 +1522,33 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/CancelBatch',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMoves(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/ListMoves',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListMovesRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListMovesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -58,6 +58,7 @@ LOOKS: dict[str, Call] = {
     "GetBatch": lambda c: c.GetBatch(api.GetBatchRequest(batch=BATCH)),
     "GetHistory": lambda c: c.GetHistory(api.GetHistoryRequest(job_id=JOB)),
     "ListSchedules": lambda c: c.ListSchedules(api.ListSchedulesRequest()),
+    "ListMoves": lambda c: c.ListMoves(api.ListMovesRequest()),
 }
 ACTS: dict[str, Call] = {
     "SetWorkers": lambda c: c.SetWorkers(
