@@ -34,10 +34,10 @@ STEPS = (
     Column("jobs"),
     Column("done"),
     Column("dead"),
-    Column("lost", goes=3),
-    Column("after", left=True),
-    Column("deadline", goes=1),
-    Column("batch", left=True, goes=2),
+    Column("lost"),  # as in the list: why a flow fails is never dropped
+    Column("after", left=True, goes=1),
+    Column("deadline", goes=2),
+    Column("batch", left=True, goes=3),
 )
 _DEEPEST = 20
 

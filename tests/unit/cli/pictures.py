@@ -39,7 +39,14 @@ from queuepool.models import (
 )
 from queuepool.models.doctor import Finding, Severity, Unjudged, Verdict
 from queuepool.models.finding import Digest, ErrorCount, RunningJob
-from queuepool.models.flows import BatchLine, BatchState, BatchStatus, BatchTree
+from queuepool.models.flows import (
+    BatchLine,
+    BatchState,
+    BatchStatus,
+    BatchTree,
+    FlowState,
+    StepStatus,
+)
 from queuepool.models.groups import GroupLoad
 from queuepool.models.history import PastRun
 from queuepool.models.log import LogEntry, LogKind
@@ -293,6 +300,16 @@ def flow_shown() -> None:
         say(line)
 
 
+def steps_shown() -> None:
+    steps = [
+        StepStatus(name="extract-albums", task="extract", state=FlowState.FAILED, total=1_000_000,
+                   done=999_993, dead=3, lost=4, batch=BATCH),
+        StepStatus(name="load", task="load", state=FlowState.WAITING, after=("extract-albums",),
+                   total=12, batch="AAccccccccccccc", deadline_ms=NOW_MS + 3_600_000),
+    ]  # fmt: skip
+    finding.draw(flows.STEPS, [flows.step_cells(step) for step in steps])
+
+
 def doctor_shown() -> None:
     found = Finding(
         kind="no-owner", severity=Severity.CRITICAL, subject="partition 4095/video",
@@ -362,6 +379,7 @@ PICTURES: dict[str, tuple[Callable[[], None], list[str]]] = {
     "schedule-show": (schedule_shown, [SCHEDULES[0].name, "30 3 * * MON-FRI", "1,234"]),
     "flow-list": (flows_listed, [BATCH, "AAccccccccccccc", "999,999", "cancelled", "lost"]),
     "flow-show": (flow_shown, [BATCH, "999,990 of 1,000,000", "3 dead", "4 lost"]),
+    "flow-steps": (steps_shown, ["extract-albums", "999,993", "lost", "4"]),
     "doctor": (doctor_shown, ["partition 4095/video", "5,000,000", "consumer --partition 4095"]),
     "log": (log_shown, ["ada@desk", OWNER, "4095", "took over", "10.0.0.3:41220"]),
     "shadow": (shadow_shown, ["target_wait", "1,234.5 s", "1,234", "1,250.00"]),
