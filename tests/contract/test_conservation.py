@@ -244,7 +244,7 @@ class Walk:
         return lambda t: t.owned(lambda o: w.renew(o, beat=beat), back)
 
     def recover(self) -> Callable[[Walker], Any]:
-        return lambda t: t.owned(lambda o: [asdict(s) for s in w.recover(o)])
+        return lambda t: t.owned(lambda o: list(w.recover(o)))
 
     def status(self) -> Callable[[Walker], Any]:
         job_id = self.random.choice(self.known)

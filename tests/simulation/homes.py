@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from consumer.core.limits.earlier import EVERY
 from consumer.core.limits.home_call import HomeCall

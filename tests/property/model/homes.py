@@ -12,12 +12,13 @@ from __future__ import annotations
 import threading
 import uuid
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import redis
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
 from queuepool.models import Limit
 from queuepool.models.places import DEFAULT_POOL
