@@ -140,10 +140,13 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
                 return _tell(arguments, f"would be {past}", {f"would_be_{past}": wanted}, wanted)
             if wanted:
                 _confirm(wanted)
-        done = _Done()
-        for partition, jobs in _paced(pool, arguments, damage):
-            done.change(partition, verb, [job.job_id for job in jobs])
-    arguments.outcome = f"{done.changed:,} {past}"
+        done, begun_s = _Done(), time.monotonic()
+        try:
+            for partition, jobs in _paced(pool, arguments, damage):
+                done.change(partition, verb, [job.job_id for job in jobs])
+        finally:  # also of what is aborted, for the log
+            took = format_duration(time.monotonic() - begun_s)
+            arguments.outcome = f"{done.changed:,} {past} in {took}"
     kept = {"kept_out": done.kept_out} if done.kept_out else {}
     _tell(arguments, past, {past: done.changed} | kept, done.changed)
     if done.kept_out:

@@ -116,11 +116,12 @@ def run_cancel(arguments: argparse.Namespace) -> Exit:
     with open_pool() as pool:
         batch = _known(pool, arguments.name)
         jobs = batch.cancel()
+        arguments.outcome = f"{jobs:,} jobs were cancelled or asked to stop"
         state = batch.status().state
     if arguments.json:
         output.print_json({"batch": batch.name, "state": state, "jobs": jobs})
         return Exit.OK
-    output.say(f"batch {batch.name} is {state}; {jobs:,} jobs were cancelled or asked to stop")
+    output.say(f"batch {batch.name} is {state}; {arguments.outcome}")
     return Exit.OK
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from queuepool.client import group as groups
 from queuepool.client.grouping import check_limit
 from queuepool.client.holding import OWN, check_settings
 from queuepool.models import Eta, GroupStatus, Tier
-from queuepool.models.durations import range_of
+from queuepool.models.durations import format_duration, range_of
 from queuepool.models.groups import MOST_GROUPS, GroupOrder
 from queuepool.routing.slots import key_bytes
 from queuepool.rpc.acting import reason
@@ -139,12 +140,14 @@ def wait(arguments: argparse.Namespace) -> Exit:
 def cancel(arguments: argparse.Namespace) -> Exit:
     """Cancel the current jobs of a group."""
     with open_pool() as pool:
+        begun_s = time.monotonic()
         cancelled, asked = pool.group(key_of(arguments.key), tenant=arguments.tenant).cancel()
-    arguments.outcome = f"{cancelled:,} cancelled; {asked:,} running ones were asked to stop"
+    done = f"{cancelled:,} cancelled; {asked:,} running ones were asked to stop"
+    arguments.outcome = f"{done} in {format_duration(time.monotonic() - begun_s)}"
     if arguments.json:
         output.print_json({"key": arguments.key, "cancelled": cancelled, "asked": asked})
     else:
-        output.say(arguments.outcome)
+        output.say(done)
     return Exit.OK
 
 

@@ -108,7 +108,8 @@ def _place(what: str, name: str) -> tuple[int | None, str | None]:
 
 
 def told(arguments: argparse.Namespace, changed: int, done: str, before: str) -> Exit:
-    """Print what a switch did."""
+    """Print what a switch did, and say it for the log."""
+    arguments.outcome = f"{changed:,} changed" if changed else "nothing changed"
     if arguments.json:
         output.print_json({"what": arguments.what, "name": arguments.name, "changed": changed})
         return Exit.OK

@@ -36,19 +36,24 @@ def run_logged(arguments: argparse.Namespace, logged: Logged) -> Exit:
         try:
             code = _run(arguments)
         except KeyboardInterrupt:
-            _keep(act, arguments, logged, "interrupted")
+            _keep(act, arguments, logged, _after(arguments, "interrupted"))
             raise
         except (CommandError, QueuePoolError) as error:
             ended = error.code if isinstance(error, CommandError) else code_of(error)
             # Of wrong arguments, or without the right to act, nothing was done.
             if ended is not Exit.USAGE and not isinstance(error, ScriptError):
                 told = error.lines[0] if isinstance(error, CommandError) else str(error)
-                done, away = getattr(arguments, "outcome", ""), ended is Exit.UNAVAILABLE
-                failed = f"{done}; failed: {told}" if done else f"failed: {told}"
-                _keep(act, arguments, logged, failed, silently=away)
+                failed = _after(arguments, f"failed: {told}")
+                _keep(act, arguments, logged, failed, silently=ended is Exit.UNAVAILABLE)
             raise
         _keep(act, arguments, logged, getattr(arguments, "outcome", "done"))
         return code
+
+
+def _after(arguments: argparse.Namespace, problem: str) -> str:
+    """Return what a command did before it was aborted, and why it was."""
+    done = getattr(arguments, "outcome", "")
+    return f"{done}; {problem}" if done else problem
 
 
 def me() -> str:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
 import pytest
 import redis
 
 from queuepool import QueuePool
+from queuepool.cli.commands import dead
 from queuepool.cli.exits import Exit
+from queuepool.errors import UnavailableError
 from queuepool.models.log import LogEntry, LogKind
 from queuepool.verbs.log.verbs import write_log
 from tests.integration.cli.jobs import bury
@@ -18,7 +22,9 @@ SECRET = "swordfish"
 
 
 def told(pool: QueuePool) -> list[tuple[str, str, str]]:
-    return [(one.what, one.subject, one.outcome) for one in pool.log()]
+    """Return what is kept, without how long it took."""
+    took = re.compile(r" in \d+\.\ds")
+    return [(one.what, one.subject, took.sub("", one.outcome)) for one in pool.log()]
 
 
 def test_what_a_command_does_is_kept_with_who_and_why(
@@ -31,16 +37,14 @@ def test_what_a_command_does_is_kept_with_who_and_why(
 
     (entry,) = pool.log()
     assert (entry.kind, entry.what, entry.subject) == (LogKind.ACT, "hold", "group album 7")
-    assert (entry.via, entry.why, entry.outcome) == ("command", "they asked \\x1b[1m", "done")
+    assert (entry.via, entry.why, entry.outcome) == ("command", "they asked \\x1b[1m", "1 changed")
     user, at, host = entry.who.partition("@")
     assert at
     assert user
     assert host
     assert shell.run("log") == Exit.OK
-    line = (
-        f"act      hold group album 7, by {entry.who} (command): done; why: they asked \\x1b[1m\n"
-    )
-    assert shell.out.endswith(line)
+    line = f"act      hold group album 7, by {entry.who} (command): 1 changed; why: they asked "
+    assert shell.out.endswith(line + "\\x1b[1m\n")
     (found,) = shell.json("log", "--kind", "act", "--since", "1h")
     assert (found["who"], found["kind"], found["at_ms"]) == (entry.who, "act", entry.at_ms)
     assert shell.json("log", "--kind", "scaling") == []
@@ -88,7 +92,7 @@ def test_every_act_says_on_what_and_what_came_of_it(shell: Shell, pool: QueuePoo
         ("dead replay", died[0], "1 replayed"),
         ("dead discard", "--task send", "1 discarded"),
         ("audit", "--repair", "done"),
-        ("release", "all", "done"),
+        ("release", "all", "nothing changed"),
     ]
     assert SECRET not in str(pool.log())
 
@@ -112,10 +116,36 @@ def test_what_only_looks_or_was_mistyped_is_not_kept(shell: Shell, pool: QueuePo
 def test_an_act_that_failed_is_kept(shell: Shell, pool: QueuePool) -> None:
     assert shell.run("dead", "replay", "nobody") == Exit.FAILED
 
-    (entry,) = pool.log()
-    assert entry.outcome == (
+    ((_what, _on, outcome),) = told(pool)
+    assert outcome == (
         "0 replayed; failed: 1 of the named jobs are not dead, or do not match the filters"
     )
+
+
+@pytest.mark.parametrize(
+    ("strikes", "said"),
+    [(KeyboardInterrupt(), "interrupted"), (UnavailableError("away"), "failed: away")],
+)
+def test_an_act_that_is_aborted_says_how_far_it_came_and_in_what_time(
+    shell: Shell,
+    pool: QueuePool,
+    monkeypatch: pytest.MonkeyPatch,
+    strikes: BaseException,
+    said: str,
+) -> None:
+    bury(pool, "dead", 2)
+    real, calls = dead._Done.change, iter(range(9))
+
+    def change(self: dead._Done, *given: Any) -> None:
+        if next(calls):
+            raise strikes
+        real(self, *given)
+
+    monkeypatch.setattr(dead._Done, "change", change)
+    shell.run("dead", "discard", "--all", "--yes", "--rate", "1.9")
+
+    (entry,) = pool.log()
+    assert re.fullmatch(rf"1 discarded in \d+\.\ds; {said}", entry.outcome)
 
 
 def test_an_act_is_done_though_the_log_cannot_be_written(
