@@ -36,6 +36,7 @@ from coordinator.loop.pools_budget import BudgetOfPools
 from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.snapshots.limits import LimitBoard
+from coordinator.snapshots.moves import MoveBoard
 from coordinator.snapshots.store import SnapshotStore
 from coordinator.snapshots.verdict import VerdictBoard
 from coordinator.telemetry.entries import LogEntries
@@ -109,9 +110,9 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     from coordinator.api.server import StatusServer
     from coordinator.api.service import StatusService
 
-    store, registry = SnapshotStore(), CollectorRegistry()
+    store, registry, moves = SnapshotStore(), CollectorRegistry(), MoveBoard()
     board, verdicts, writer = LimitBoard(), VerdictBoard(), LogWriter(pool)
-    metrics = Metrics(registry, store, board, most_partitions=settings.metrics_partitions)
+    metrics = Metrics(registry, store, board, moves, most_partitions=settings.metrics_partitions)
     emit = fan_out([EventLog(), metrics, LogEntries(writer.add)])
     server = StatusServer(settings, emit)
     bound = server.bind()
@@ -134,8 +135,8 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         _call(here, stopping)
 
     keeper, limits = RouteKeeper(pool, refuse), LimitWatch(pool, board)
-    epoch = coordinator.leadership.leading_epoch
-    firing, mover = ScheduleRunner(pool, epoch, emit=emit), Mover(pool, epoch, settings.move_share)
+    firing = ScheduleRunner(pool, coordinator.leadership.leading_epoch, emit=emit)
+    mover = Mover(pool, coordinator.leadership.leading_epoch, settings.move_share, board=moves)
     doctor = DoctorWatch(pool, store, verdicts, others=others.views, emit=emit)
     serves = exposed(registry, watchdog.problem, settings, setting="COORDINATOR_METRICS_PORT")
     sends = exported(registry, "queuepool-coordinator", flush_s=_FLUSH_S)

@@ -8,13 +8,14 @@ Each call may be repeated, and nothing is kept here between two calls of a metho
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from coordinator.core.moves.copying import Copied, Side, copying, copying_back
 from queuepool.client.pool import QueuePool
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
+from queuepool.telemetry.events import ignore
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.moves.verbs import Walked
@@ -27,6 +28,10 @@ _Steps = Generator[Any, Any, Copied]
 
 class InterruptedMoveError(Exception):
     """The process is stopping, or leads no more."""
+
+
+class ChangedError(Exception):
+    """Someone else changed the record: read it again."""
 
 
 class BehindError(Exception):
@@ -67,6 +72,18 @@ class Carrier:
         """Return what the pools of a partition have of some slots."""
         places = self._pool.places(partition)
         return {place: self.walk(place, is_wanted) for place in places}
+
+    def jobs_to_go(
+        self, left: Mapping[tuple[int, int], Collection[int]]
+    ) -> dict[tuple[int, int], int]:
+        """Return how many jobs, about, slots have that are to go, by way."""
+        jobs = dict.fromkeys(left, 0)
+        for source in sorted({source for source, _ in left}):
+            ways = {slot: way for way, slots in left.items() if way[0] == source for slot in slots}
+            for walked in self.found(source, ways.__contains__).values():
+                for slot, count in walked.by_slot().items():
+                    jobs[ways[slot]] += count
+        return jobs
 
     def drained(self, version: int, found: Mapping[Partition, Walked]) -> list[tuple[int, bytes]]:
         """Freeze groups; return those of which jobs still run after a while, with their slots."""
@@ -130,11 +147,18 @@ class Carrier:
                 pass
 
     def carry(
-        self, source: Partition, dest: int, version: int, found: Walked, *, back: bool
+        self,
+        source: Partition,
+        dest: int,
+        version: int,
+        found: Walked,
+        *,
+        back: bool,
+        moved: Callable[[int], object] = ignore,
     ) -> list[bytes]:
         """Carry groups to the same pool of another partition; return those that are not all there.
 
-        back: they may have come from there in this move.
+        back: they may have come from there in this move. moved: told how many jobs are there.
         """
         if source.pool != DEFAULT_POOL:
             self._paced(self._pool.add_to, dest, source.pool)
@@ -147,14 +171,17 @@ class Carrier:
                 name = groups.pop()
                 steps = copy(version, name, found.dead.get(name, ()))
                 active[name] = steps, next(steps)
-            for name, copied in self._step(sides, active):
+            for name, copied in self._step(sides, active, moved):
                 del active[name]
                 if not copied.done:
                     kept.append(name)
         return kept
 
     def _step(
-        self, sides: dict[Side, Partition], active: dict[bytes, tuple[_Steps, Any]]
+        self,
+        sides: dict[Side, Partition],
+        active: dict[bytes, tuple[_Steps, Any]],
+        moved: Callable[[int], object],
     ) -> list[tuple[bytes, Copied]]:
         """Make the call of each group; return those that have ended."""
         ended = []
@@ -163,9 +190,11 @@ class Carrier:
             calls = [(place.key, verb) for _, verb in now]
             replies: Sequence[Any] = self._paced(place.server.run_many, calls) if calls else ()
             for (name, verb), reply in zip(now, replies, strict=True):
-                steps = active[name][0]
+                steps, result = active[name][0], verb.read(reply)
+                if isinstance(result, move.Adopted):
+                    moved(len(result.here))
                 try:
-                    active[name] = steps, steps.send(verb.read(reply))
+                    active[name] = steps, steps.send(result)
                 except StopIteration as end:
                     ended.append((name, end.value))
         return ended

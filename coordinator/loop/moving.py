@@ -23,9 +23,11 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from coordinator.core.moves.parts import Way, fitting, next_way
-from coordinator.loop.carrying import BehindError, Carrier, InterruptedMoveError
+from coordinator.loop.carrying import BehindError, Carrier, ChangedError, InterruptedMoveError
+from coordinator.snapshots.moves import MoveBoard
 from queuepool.client.pool import QueuePool
 from queuepool.errors import MovedError
 from queuepool.errors.hindrances import start_thread
@@ -48,10 +50,6 @@ _BUSY_S, _AGAIN_S = 0.2, 0.05
 _log = logging.getLogger("coordinator.moves")
 
 
-class _ChangedError(Exception):
-    """Someone else changed the record: read it again."""
-
-
 class Mover:
     """Moves slots from start() to stop(). epoch: of our leadership; 0 while we do not lead.
 
@@ -65,11 +63,12 @@ class Mover:
         epoch: Callable[[], int],
         share: float = 80,
         *,
+        board: MoveBoard | None = None,
         interval_s: float = INTERVAL_S,
         drain_s: float = DRAIN_S,
     ) -> None:
         self._pool, self._epoch, self._interval_s = pool, epoch, interval_s
-        self._stopping = threading.Event()
+        self._stopping, self._board = threading.Event(), board or MoveBoard()
         self._of_epoch = 0
         self._carrier = Carrier(
             pool, share=share / 100, drain_s=drain_s, going=self._going, rest=self._stopping.wait
@@ -98,7 +97,7 @@ class Mover:
             pause_s = self._step() if self._of_epoch else self._forget()
         except InterruptedMoveError:
             return self._forget()
-        except (_ChangedError, MovedError):
+        except (ChangedError, MovedError):
             self._forget()
             return _AGAIN_S
         except BehindError:
@@ -107,6 +106,8 @@ class Mover:
             self._forget()
             self._note(f"{type(error).__name__}: {error}"[:300])
             return self._interval_s
+        finally:
+            self._board.stands(self._pool.config.topology.view)
         return pause_s
 
     def _going(self) -> bool:
@@ -183,7 +184,7 @@ class Mover:
         verb = operate.change_route(record.version, secrets.token_hex(8), changes)
         changed, version = verb.read(server.run(key, [verb])[0])
         if not changed:
-            raise _ChangedError
+            raise ChangedError
         self._pool.route.follow()
         return version
 
@@ -199,6 +200,7 @@ class Mover:
 
     def _next(self, record: RouteRecord, move: Move) -> float:
         """Drain a part and close it; or end the move."""
+        left = differing(table_of(self._pool.config.topology.view), move.table())
         if not self._settled:
             places = self._pool.places()
             self._carrier.tell(places, record.version, batches=False)
@@ -206,8 +208,9 @@ class Mover:
             if move.stage is Stage.MOVING:
                 for place in self._pool.places(0):
                     self._carrier.settle_tenants(place, range(move.before, move.partitions))
+            self._board.found(self._carrier.jobs_to_go(left))
             self._settled = True
-        left = differing(table_of(self._pool.config.topology.view), move.table())
+        self._board.keep(left)
         way = next_way(left, self._busy) or self._astray(move)
         if way is None:
             return self._end(record, move)
@@ -262,9 +265,9 @@ class Mover:
             self._carrier.tell(places, version)
             self._carrier.thaw(places, version)
             return
-        back = move.stage is Stage.ABORTING
+        back, moved = move.stage is Stage.ABORTING, partial(self._board.moved, (source, dest))
         for place, walked in found.items():
-            kept = self._carrier.carry(place, dest, record.version, walked, back=back)
+            kept = self._carrier.carry(place, dest, record.version, walked, back=back, moved=moved)
             self._kept |= {(place.name, group) for group in kept}
         for slot in slots:
             table[slot] = dest

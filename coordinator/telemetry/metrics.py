@@ -18,7 +18,9 @@ from coordinator.core import events as e
 from coordinator.core.planner import DOWN, UP
 from coordinator.policy import Direction
 from coordinator.snapshots.limits import LimitBoard
+from coordinator.snapshots.moves import MoveBoard
 from coordinator.snapshots.store import SnapshotStore
+from coordinator.telemetry.moves import Moves
 from coordinator.telemetry.partitions import MOST_SHOWN, Partitions, Views
 from queuepool.models import LimitStatus
 
@@ -50,6 +52,7 @@ class Metrics:
         registry: CollectorRegistry,
         store: SnapshotStore,
         limits: LimitBoard | None = None,
+        moves: MoveBoard | None = None,
         *,
         most_partitions: int = MOST_SHOWN,
     ) -> None:
@@ -98,6 +101,7 @@ class Metrics:
         self._observed = Partitions(store, most_partitions)
         registry.register(self._observed)
         registry.register(_Limits(limits or LimitBoard()))
+        registry.register(Moves(moves or MoveBoard()))
 
     def __call__(self, event: object) -> None:
         """Count one event."""

@@ -36,8 +36,7 @@ def fitting(slots: Sequence[int], found: Sequence[Walked], most: int = MOST_JOBS
     """Return the slots that go together, at least one. found: what each pool has of them."""
     jobs = Counter[int]()
     for walked in found:
-        for group, slot in walked.slots.items():
-            jobs[slot] += walked.jobs.get(group, 0) + len(walked.dead.get(group, ()))
+        jobs.update(walked.by_slot())
     taken, room = set[int](), most
     for slot in sorted(slots, key=lambda slot: (jobs[slot], slot)):
         if taken and jobs[slot] > room:

@@ -12,6 +12,7 @@ least one that the partition accepts (`turn_away`). So what a replaced leader se
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,13 @@ class Walked:
         jobs = {group: n for group, n in self.jobs.items() if group in kept}
         dead = {group: ids for group, ids in self.dead.items() if group in kept}
         return Walked(kept, jobs, dead)
+
+    def by_slot(self) -> Counter[int]:
+        """Return how many jobs, about, each slot has, dead ones too."""
+        found = Counter[int]()
+        for group, slot in self.slots.items():
+            found[slot] += self.jobs.get(group, 0) + len(self.dead.get(group, ()))
+        return found
 
     def add(self, more: Walked) -> None:
         """Add what another page has."""

@@ -14,6 +14,8 @@ from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
+from tests.integration.coordinator.cluster import Process
+from tests.integration.coordinator.test_process import get
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("coordinator-process")
@@ -25,7 +27,7 @@ def listed(client: QueuePoolClient) -> list[move_pb2.Move]:
 
 
 def test_a_move_is_shown_while_it_is_under_way_and_afterwards(
-    pool: QueuePool, client: QueuePoolClient
+    pool: QueuePool, running: Process, client: QueuePoolClient
 ) -> None:
     pool.enqueue_many("t", [{}] * 3, partition_key=KEY)
     owned = pool.partition(1).acquire(lease_s=60)
@@ -37,9 +39,12 @@ def test_a_move_is_shown_while_it_is_under_way_and_afterwards(
     moves = Moves(pool)
     moves.set_partitions(1)
     [under_way] = listed(client)
+    wait_until(lambda: "queuepool_move_running 1.0" in get(running.metrics))
     w.finish(owned, claims)
     wait_until(lambda: moves.facts().under_way is None)
     [ended] = listed(client)
+    wait_until(lambda: "queuepool_move_running 0.0" in get(running.metrics))
+    assert "queuepool_move_jobs_carried_total 2.0" in get(running.metrics)
 
     assert (under_way.stage, under_way.before, under_way.to) == ("moving", 2, 1)
     assert under_way.asked_ms > 0

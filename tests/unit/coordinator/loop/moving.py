@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from coordinator.loop.moving import Mover
+from coordinator.snapshots.moves import MoveBoard
 from queuepool import PoolConfig, QueuePool
 from queuepool.partitions.route import Leave
 from queuepool.protocol import codec
@@ -71,7 +72,10 @@ class Queue:
         """Let another process lead, which knows nothing."""
         self.driver = self.pool()
         self.driver.route.read()
-        self.mover = Mover(self.driver, lambda: EPOCH, share=100, interval_s=0.0, drain_s=0.0)
+        self.board = MoveBoard()
+        self.mover = Mover(
+            self.driver, lambda: EPOCH, share=100, board=self.board, interval_s=0.0, drain_s=0.0
+        )
         return self.mover
 
     def fill(self, jobs: int = 3, keys: Sequence[str] = KEYS) -> None:

@@ -264,6 +264,7 @@ def test_a_server_that_goes_away_at_any_call_loses_nothing() -> None:
         queue.ask(1)
         queue.servers["big"].calls, queue.servers["big"].before = 0, refuse
         queue.drive()
+        gone[0] = 0  # a move may end before it has been away as often
         assert queue.totals() == before, at
         assert queue.run_all() == {key: [0] for key in KEYS[:4]}, at
 
