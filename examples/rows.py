@@ -1,11 +1,13 @@
 # rows.py
 import sqlite3
 import threading
+from contextlib import suppress
 
 from queuepool import JobContext, task
 
 db = sqlite3.connect("rows.sqlite", timeout=60, check_same_thread=False, isolation_level=None)
-db.execute("PRAGMA journal_mode = WAL")
+with suppress(sqlite3.OperationalError):  # another process is doing it
+    db.execute("PRAGMA journal_mode = WAL")
 db.execute("PRAGMA synchronous = NORMAL")
 db.execute("CREATE TABLE IF NOT EXISTS rows (job PRIMARY KEY, id, name, city)")
 writing = threading.Lock()

@@ -6,6 +6,7 @@ A job may run twice, so its id is the primary key.
 import os
 import sqlite3
 import threading
+from contextlib import suppress
 
 from queuepool import JobContext, task
 
@@ -15,7 +16,8 @@ db = sqlite3.connect(
     check_same_thread=False,
     isolation_level=None,
 )
-db.execute("PRAGMA journal_mode = WAL")
+with suppress(sqlite3.OperationalError):  # another process is doing it
+    db.execute("PRAGMA journal_mode = WAL")
 db.execute("PRAGMA synchronous = NORMAL")
 db.execute("CREATE TABLE IF NOT EXISTS rows (job PRIMARY KEY, id, name, city)")
 writing = threading.Lock()

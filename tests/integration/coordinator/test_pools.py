@@ -96,8 +96,10 @@ def test_people_set_the_workers_of_a_pool(
 
     wait_until(lambda: video.renew() and video.scales(), 30)
     assert video.scales()[-1].target_workers == 3
-    got = client.GetPartition(api.GetPartitionRequest(partition=number, pool="video")).partition
-    assert (got.pool, got.backlog, got.HasField("manual_until_ms")) == ("video", 500, True)
+    asked = api.GetPartitionRequest(partition=number, pool="video")
+    wait_until(lambda: client.GetPartition(asked).partition.HasField("manual_until_ms"), 30)
+    got = client.GetPartition(asked).partition
+    assert (got.pool, got.backlog) == ("video", 500)
     client.ClearWorkers(api.ClearWorkersRequest(partition=number, pool="video"))
     with pytest.raises(Exception, match="pool 'none' is unknown"):
         client.SetWorkers(api.SetWorkersRequest(partition=number, pool="none", workers=1, ttl_s=60))
