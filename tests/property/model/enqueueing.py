@@ -165,6 +165,8 @@ def promote(s: State, there: set[bytes]) -> tuple[int, int]:
         (i for i in s.at(Place.DELAYED) if s.jobs[i].due[0] <= s.now_s),
         key=lambda i: (s.jobs[i].due, i),
     )
+    if len(due) > 100:  # those of the tiers 0 and 1 first
+        due.sort(key=lambda i: s.jobs[i].tier > 1)
     moved = due[:100]
     assert not set(moved) & there, "jobs that are due were left behind"
     cancelled, retried = 0, list[bytes]()
