@@ -16,7 +16,7 @@ from queuepool.testing.server import MemoryServer
 from queuepool.testing.tenants import able_of, room_of, running_of
 from tests.contract.world import World
 
-_TIMES = ("cut", "dn", "dn_since", "aside", "largest", "hold", "rare")
+_TIMES = ("cut", "dn", "dn_since", "aside", "largest", "hold", "rare", "tried")
 _GROUP_TOTALS = (
     *("total", "left", "dead", "cancelled", "delayed"),
     *("done", "evicted", "discarded", "expired", "parked"),

@@ -280,6 +280,7 @@ def test_counts_of_a_job_that_are_none_travel_as_such(server_world: World, value
     w.enqueue(server_world, ["a", "b"])
     server_world.client.hset(key(server_world, "at"), "a", value)
     server_world.client.hset(key(server_world, "cr"), "b", value)
+    w.renew(owned)
 
     claims = w.claim(owned)
 

@@ -1,4 +1,8 @@
-"""`rare` in c says whether claims must ask for settings, unique keys and expiry. Real servers."""
+"""What `rare` and `tried` in c say about other keys. Real servers.
+
+`rare`: claims must ask for settings, unique keys and expiry. `tried`: claims and ends must look for
+attempts, crashes, errors and progress.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,15 @@ from collections.abc import Callable
 
 import pytest
 
+from queuepool.partitions.partition import OwnedPartition
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.test_capped import configure
 from tests.contract.world import World
 
 
-def known(world: World) -> bool:
-    return bool(world.client.hexists(world.partition.key + b":c", "rare"))
+def known(world: World, field: str = "rare") -> bool:
+    return bool(world.client.hexists(world.partition.key + b":c", field))
 
 
 def _capped(world: World) -> None:
@@ -75,3 +81,61 @@ def test_a_repair_notes_it_where_it_is_missing(
     server_world.advance(11)
     left = {"_capped": 1, "_unique": 2, "_expiring": 0}
     assert len(w.claim(owned).ids) == left[rare.__name__]
+
+
+def _retried(owned: OwnedPartition, claims: own.Claims) -> None:
+    w.retry(owned, claims.ids)
+    w.promote(owned)
+    w.finish(owned, w.claim(owned))
+
+
+def _failed(owned: OwnedPartition, claims: own.Claims) -> None:
+    w.bury(owned, claims.ids)
+    owned.partition.discard([i.decode() for i in claims.ids])
+
+
+def _told(owned: OwnedPartition, claims: own.Claims) -> None:
+    owned.run(own.progress(owned.ownership, dict.fromkeys(claims.ids, b"50 %")))
+    w.finish(owned, claims)
+
+
+@pytest.mark.parametrize("way", [_retried, _failed, _told])
+def test_an_attempt_is_noted_until_no_trace_of_one_is_left(
+    server_world: World, way: Callable[[OwnedPartition, own.Claims], None]
+) -> None:
+    owned, base = server_world.own(), server_world.partition.key
+    w.enqueue(server_world, ["a"])
+    claims = w.claim(owned)
+    assert not known(server_world, "tried")
+
+    way(owned, claims)
+
+    assert not server_world.client.exists(
+        base + b":at", base + b":cr", base + b":er", base + b":pr"
+    )
+    assert known(server_world, "tried")
+    w.enqueue(server_world, ["b"])
+    w.drain(owned)
+    assert not known(server_world, "tried")
+
+
+@pytest.mark.parametrize("told_by", ["renewal", "takeover", "repair"])
+def test_what_an_owner_of_an_earlier_release_left_is_found(
+    server_world: World, told_by: str
+) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a"])
+    w.retry(owned, w.claim(owned).ids)
+    server_world.client.hdel(server_world.partition.key + b":c", "tried")
+    w.promote(owned)
+
+    if told_by == "renewal":
+        w.renew(owned)
+    elif told_by == "takeover":
+        owned.run(own.release(owned.ownership, drain_lease_ms=0))
+        owned = server_world.own()
+    else:
+        assert server_world.partition.audit(repair=True).miscounted == 1
+
+    assert [own.read_count(n) for n in w.claim(owned).attempts] == [1]
+    assert server_world.partition.audit().clean

@@ -39,6 +39,13 @@ EXCEPTIONS = {
     ("finish_stray", "r"): _SET,
     ("renew", "cmd"): _OTHERS,
     ("acquire", "ck"): _OTHERS,
+    ("acquire", "c"): "whoever owns the partition may take it over, and hears of it at the renewal",
+    ("claim", "cx"): "marks of cancelled jobs, which claims only take away",
+    **{
+        (script, key): "claims and ends look at it only when an owner told them to"
+        for script in ("claim", "acquire", "renew")
+        for key in ("at", "cr", "er", "pr")
+    },
     ("command", "wk"): "leaders may not put it right, and a wake token is for speed only",
     ("fire", "dn"): "as for enqueue",
     ("relay", "dn"): "as for enqueue",

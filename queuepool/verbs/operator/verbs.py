@@ -33,6 +33,7 @@ _NOT_COUNTERS = frozenset(
             "capped",
             "hold",
             "rare",
+            "tried",
             "shut",
             "parked",
         ),

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- acquire: become the owner of a partition, unless another owner's lease still runs.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o rec ck fl:<old epoch>
+-- KEYS[1] base; derived: o c rec ck fl:<old epoch> at cr er pr
 -- ARGV    nonce, lease ms, host (for people), replace (1: take what an ended lease left; 0: tell
 --         only; 2: take it also from this owner, whose process is gone), its epoch, its heartbeat
 -- Returns {1, epoch, now ms, books to recover, checkpoint target, checkpoint ms, id of the last
@@ -9,7 +9,7 @@
 --         its lifeline ('': unknown), its host}.
 -- Epochs only grow, even across a failover that lost the last one: max(old + 1, server ms). O(1).
 local base = KEYS[1]
-local o, rec = base .. ':o', base .. ':rec'
+local o, c, rec = base .. ':o', base .. ':c', base .. ':rec'
 -- uses: clock, whole
 local nonce, epoch, expires, heartbeat, applied, line, host = unpack(redis.call('HMGET', o,
   'nonce', 'epoch', 'expires', 'heartbeat', 'applied', 'line', 'host'))
@@ -32,6 +32,7 @@ local books, ck = redis.call('LLEN', rec), redis.pcall('HMGET', base .. ':ck', '
 -- No owner may repair a foreign value
 if ck.err and not string.find(ck.err, 'WRONGTYPE', 1, true) then error(ck) end
 local booked = epoch and nonce ~= '' and redis.call('ZCARD', base .. ':fl:' .. epoch) or 0
+-- uses: note_tried
 local new = math.max(whole(epoch) + 1, now)
 if booked > 0 then books = redis.call('RPUSH', rec, epoch) end
 redis.call('HSET', o, 'nonce', ARGV[1], 'epoch', string.format('%.0f', new),

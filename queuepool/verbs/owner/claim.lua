@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- claim: move up to `limit` ready jobs into the in-flight set of the owner's epoch.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o c j at cr cx mg fl:<epoch> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant>
---         tt:<tenant> mt q:<tier>:<group> g:<group> dn:<0|1> u uk ex lm gt ga gk gr:<tier>:<gate>
---         gq:<tier>:<gate>~<group> gg:<group> dl wk fo
+-- KEYS[1] base; derived: o c j at cr er pr cx mg fl:<epoch> ring:<0-3> tr:<0-3>:<tenant>
+--         tn:<tenant> tt:<tenant> mt q:<tier>:<group> g:<group> dn:<0|1> u uk ex lm gt ga gk
+--         gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group> dl wk fo
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
 --         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have
 --         together, then lanes (tier, group) whose turn comes after all others of their tier, as
@@ -24,8 +24,8 @@
 -- recorded as out in the group's record (o0-o3).
 -- One script: a job in both places runs twice, in neither it is lost. O(limit), whatever waits.
 local redis, ARGV, type, base = redis, ARGV, type, KEYS[1] -- locals are faster
-local limit, starting = tonumber(ARGV[3]), tonumber(ARGV[4])
-local budget = tonumber(ARGV[10])
+local limit, starting = ARGV[3] + 0, ARGV[4] + 0 -- tonumber would parse each twice
+local budget = ARGV[10] + 0
 local ahead, reach, defers = nil, limit, false -- reach: seats that it may look at in a ring
 local shortest -- ms
 if ARGV[11] then
@@ -33,16 +33,15 @@ if ARGV[11] then
 end
 local o, c, in_flight = base .. ':o', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence, clock, foreign
-local known = redis.call('HMGET', c, 'largest', 'hold', 'rare')
+local known = redis.call('HMGET', c, 'largest', 'hold', 'rare', 'tried')
 if known[2] then return {now, {}, {}, {}, {}, 0} end
-local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0 -- of any type
-  and redis.call('HLEN', base .. ':cx') >= 0
-  and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
+local traces = known[4]
+  and redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr') > 0
+local tried = traces and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 local managed, bounded, asks, late, limited = false, false, false, false, false
 if known[3] then
   managed, bounded = redis.call('HLEN', base .. ':mg') > 0, redis.call('HLEN', base .. ':mt') > 0
   asks = redis.call('EXISTS', base .. ':uk', base .. ':ex', base .. ':lm') > 0
-  if not managed and not bounded and not asks then redis.call('HDEL', c, 'rare') end
 end
 -- uses: claim/look
 -- By ring: jobs at most, and seats that had a turn; jobs in all
@@ -70,6 +69,8 @@ end
 if foreign then
   -- uses: make_way
 end
+if known[3] and not managed and not bounded and not asks then redis.call('HDEL', c, 'rare') end
+if known[4] and not traces then redis.call('HDEL', c, 'tried') end
 -- uses: claim/take, claim/reseat
 if count == 0 then return {now, {}, {}, {}, {}, more and limit or 0} end
 local bodies = redis.call('HMGET', base .. ':j', unpack(ids))

@@ -15,10 +15,9 @@ local j, c, in_flight = base .. ':j', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence_or_drain
 if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
 -- uses: clock, ended_sets, foreign, whole
-local rare = sets[5] or redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er',
-  base .. ':pr', base .. ':cn') > 0
+local rare = redis.call('HLEN', base .. ':cn') > 0 or sets[5] or sets[6]
 local jobs, managed = redis.call('HLEN', j), false
-if rare then -- EXISTS ignores types
+if rare then
   managed = redis.call('HLEN', base .. ':mg') > 0
   if managed then
     -- uses: ours, probe_managed

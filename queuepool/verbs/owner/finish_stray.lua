@@ -13,7 +13,7 @@
 -- With another one it was finished before, and the id was accepted again or its job replayed; a
 -- dead job stays dead: duplicates. A draining owner may call it. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
-local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
+local j, c, dl = base .. ':j', base .. ':c', base .. ':dl'
 -- uses: fence_or_drain, managed, check_hashes, remember, count_done, is_claimed, unaside, group_of
 -- uses: undelay, add, ours, let_go, mark, probe_tenant, leave, tally, tell
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
@@ -28,9 +28,9 @@ for i = 3, #ARGV, 4 do
     local group = group_of(body)
     local g = base .. ':g:' .. group
     jobs[i] = {group = group, g = g, body = body}
+    ours('HLEN', g)
     ours('SCARD', base .. ':dg:' .. group)
     probe_tenant(group)
-    totals[g] = totals[g] or ours('HMGET', g, 'left', 'done') or {}
     -- SET accepts any type
     if ARGV[i + 2] ~= '0' then redis.call('EXISTS', base .. ':r:' .. ARGV[i]) end
   end
@@ -72,7 +72,7 @@ for i = 3, #ARGV, 4 do
     if ARGV[i + 2] ~= '0' then
       redis.call('SET', base .. ':r:' .. id, ARGV[i + 3], 'PX', ARGV[i + 2])
     end
-    count_done(job.g, totals[job.g], 1)
+    count_done(job.g, 1)
     tally(job.group, 'done', 1)
   end
   if redis.call('HEXISTS', j, id) == 0 then remember({id}, 1, 1) end

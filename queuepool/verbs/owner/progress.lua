@@ -7,6 +7,8 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c = base .. ':c'
 -- uses: fence_or_drain
+redis.call('HLEN', c)
+redis.call('HLEN', base .. ':pr')
 local n = 0
 for i = 3, #ARGV, 2 do
   if redis.call('ZSCORE', book, ARGV[i]) then
@@ -14,4 +16,5 @@ for i = 3, #ARGV, 2 do
     redis.call('HSET', base .. ':pr', ARGV[i], string.sub(ARGV[i + 1], 1, 256))
   end
 end
+if n > 0 then redis.call('HSET', c, 'tried', 1) end
 return n

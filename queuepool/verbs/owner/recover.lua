@@ -69,6 +69,7 @@ for i = 1, #entries, 2 do
   if job then leave(job.group, 1) end
 end
 add(c, 'recovered', recovered)
+if #entries > 0 then redis.call('HSET', c, 'tried', 1) end
 if recovered > 0 then wake('w') end
 if redis.call('EXISTS', book) == 0 then redis.call('LPOP', rec) end
 return {redis.call('LLEN', rec), recovered, crashed, buried, cancelled}

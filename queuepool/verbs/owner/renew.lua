@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- renew: keep the lease, report, and receive news.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o dr rec cmd cn dl dead j c fl:<epoch> dn:<0|1>
+-- KEYS[1] base; derived: o dr rec cmd cn dl dead j c fl:<epoch> dn:<0|1> at cr er pr
 -- ARGV    nonce, epoch, lease ms, beat (count of renewals), workers, busy, target, last applied
 --         command, percents in use of CPU and memory (42:63), lifeline (run id of this server,
 --         id of a connection of this process, namespace of its pid, joined by colons; "": unknown),
@@ -37,6 +37,7 @@ if dead == 0 then dead_bytes = '0' end
 -- No owner may repair a foreign value
 local commands = redis.pcall('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100)
 if commands.err and not string.find(commands.err, 'WRONGTYPE', 1, true) then error(commands) end
+-- uses: note_tried
 redis.call('HSET', o, 'expires', now + ARGV[3], 'heartbeat', now, 'beat', ARGV[4],
   'workers', ARGV[5], 'busy', ARGV[6], 'target', ARGV[7], 'applied', ARGV[8],
   'load', ARGV[2] .. ':' .. (ARGV[9] or ''), -- with the epoch: others may report none

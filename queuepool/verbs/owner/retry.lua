@@ -33,6 +33,7 @@ end
 local behind = whole(redis.call('HGET', c, 'aside'))
 if behind > now + 120000 then behind = 0 end -- the clock went back
 local status, aside = {}, false
+redis.call('HSET', c, 'tried', 1)
 for i = 3, #ARGV, 5 do
   local id, job = ARGV[i], bodies[i]
   if not job or redis.call('ZREM', book, id) == 0 then

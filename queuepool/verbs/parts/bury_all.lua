@@ -12,6 +12,7 @@ local function bury_all(jobs)
   for _, job in ipairs(jobs) do tell(job.id, 'x', job.problem) end
   redis.call('ZADD', base .. ':dead', unpack(scored))
   redis.call('HSET', base .. ':er', unpack(problems))
+  redis.call('HSET', c, 'tried', 1)
   add(c, 'died', #ids)
   add(c, 'dead_bytes', bytes)
   local groups, count = by_group(jobs)

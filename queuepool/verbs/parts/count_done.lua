@@ -1,28 +1,35 @@
--- n jobs of a group are done; with none left it is soon forgotten. counts: left, done
-local function count_done(g, counts, n)
-  local left, done, total, dead = (tonumber(counts[1]) or 0) - n, counts[2], nil, nil
-  if left <= 0 or not done then
-    total, dead = unpack(redis.call('HMGET', g, 'total', 'dead'))
-    total, dead = tonumber(total) or 0, tonumber(dead) or 0
+-- n jobs of a group are done, at least one; with none left it is soon forgotten. Counting in the
+-- server is cheaper than reading, parsing and storing both counts.
+local function count_done(g, n)
+  local left, done = redis.pcall('HINCRBY', g, 'left', -n), nil
+  if type(left) ~= 'number' then -- a foreign value would stop all calls with its jobs
+    if string.find(left.err, 'WRONGTYPE', 1, true) then redis.call('UNLINK', g) end
+    left = redis.call('HSET', g, 'left', 0) and 0
   end
-  if not done then -- none yet; or an earlier version derived done from the other states
-    done = total - left - n - dead
-    if done ~= 0 then
-      for _, ended in ipairs(redis.call('HMGET', g, 'cancelled', 'evicted', 'discarded',
-        'expired')) do
-        done = done - (tonumber(ended) or 0)
+  if left > 0 then done = redis.pcall('HINCRBY', g, 'done', n) end
+  local total, dead
+  if left <= 0 or done == n or type(done) ~= 'number' then
+    local before
+    total, dead, before = unpack(redis.call('HMGET', g, 'total', 'dead', 'done'))
+    total, dead = tonumber(total) or 0, tonumber(dead) or 0
+    if not before or done == n then -- an earlier version derived done from the other states
+      before = total - left - n - dead
+      if before ~= 0 then
+        for _, ended in ipairs(redis.call('HMGET', g, 'cancelled', 'evicted', 'discarded',
+          'expired')) do
+          before = before - (tonumber(ended) or 0)
+        end
       end
     end
-  end
-  done = (tonumber(done) or 0) + n
-  counts[1], counts[2] = left, done
-  if left > 0 then
-    redis.call('HSET', g, 'left', left, 'done', done)
-  else
-    redis.call('HSET', g, 'left', left, 'done', done, 'finished', now)
-    if dead <= 0 then
-      -- uses: expire_group
+    before = tonumber(before) or 0
+    if left <= 0 then
+      redis.call('HSET', g, 'done', before + n, 'finished', now)
+    elseif before ~= 0 or done ~= n then
+      redis.call('HSET', g, 'done', before + n)
     end
+  end
+  if left <= 0 and dead <= 0 then
+    -- uses: expire_group
   end
   if managed then
     -- uses: tune, forget_soon

@@ -17,6 +17,9 @@ local rare = redis.call('EXISTS', mg, base .. ':mt', base .. ':uk', base .. ':ex
   base .. ':lm')
 local unheard = rare > 0 and not redis.call('HGET', c, 'rare')
 if unheard then miscounted = miscounted + 1 end
+local tried = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr')
+local untold = tried > 0 and not redis.call('HGET', c, 'tried')
+if untold then miscounted = miscounted + 1 end
 local unsound = miscounted > 0
 -- At the end of a round; a round of many pages cannot count exactly what changes meanwhile.
 local counted = redis.call('HMGET', c, 'bytes', 'dead_bytes')

@@ -14,7 +14,7 @@ for k, said in ipairs(redis.call('HMGET', base .. ':ex', unpack(ids))) do
     end
     tell(id, 'e')
     redis.call('HDEL', base .. ':j', id)
-    if odd then redis.call('HDEL', base .. ':cr', id) end
+    if tried then redis.call('HDEL', base .. ':cr', id) end
     remember({'!' .. id, '~' .. id}, 1, 2)
     add(c, 'bytes', 0 - #body) -- not -#: Redis 7.0 rejects -0
     add(c, 'expired', 1)

@@ -3,7 +3,7 @@ local begun = now + time[2] % 1000 / 1000 -- ms, to the us
 local alive, texts, n, scores, waiting = {}, {}, 0, {}, 0
 local none = {} -- four unused tables would cost as much as a server call
 local attempts, crashes, kept_attempts, kept_crashes = none, none, none, none
-if odd then
+if tried then
   kept_attempts, kept_crashes = {}, {}
   attempts = redis.call('HMGET', base .. ':at', unpack(ids))
   crashes = redis.call('HMGET', base .. ':cr', unpack(ids))
@@ -13,7 +13,7 @@ for k, id in ipairs(ids) do
   if body then
     n = n + 1
     alive[n], texts[n] = id, body
-    if odd then -- text too long for a number is none
+    if tried then -- text too long for a number is none
       kept_attempts[n] = attempts[k] and string.sub(attempts[k], 1, 20)
       kept_crashes[n] = crashes[k] and string.sub(crashes[k], 1, 20)
     end
@@ -25,7 +25,7 @@ for k, id in ipairs(ids) do
       scores[n] = -waiting
     end
   elseif body == false then
-    redis.call('HDEL', base .. ':cx', id) -- cancelled while it waited: its mark ends here
+    redis.pcall('HDEL', base .. ':cx', id) -- cancelled while it waited: its mark ends here
     -- uses: claim/home_of
     local home = home_of(k)
     taken[home] = taken[home] - 1 -- it left the count of ready jobs when it was cancelled

@@ -1,4 +1,4 @@
 -- uses: probe_tenant
-totals.tenants = totals.tenants or {}
-totals.tenants[g] = {ARGV[i], tonumber(counts[1]) or 0} -- what it has left before this
+tenants = tenants or {}
+tenants[ARGV[i]] = 0 -- jobs done
 probe_tenant(ARGV[i])

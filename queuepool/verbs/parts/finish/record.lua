@@ -2,22 +2,23 @@
 local finished, freed, after = 0, 0, first
 i = groups
 while i <= words do
-  local g, last_result = base .. ':g:' .. ARGV[i], i + 3
+  local last_result = i + 3
   if ARGV[i + 3] ~= '0' then last_result = i + 3 + 3 * ARGV[i + 3] end
-  local n = sizes and sizes[i] or tonumber(ARGV[i + 2])
+  local n = sizes and sizes[i] or ARGV[i + 2] + 0
   freed = freed + (sums and sums[i] or ARGV[i + 1])
   for k = i + 4, last_result, 3 do
     if not (kept and kept[ARGV[k]]) and redis.call('HEXISTS', j, ARGV[k]) == 1 then
       redis.call('SET', base .. ':r:' .. ARGV[k], ARGV[k + 2], 'PX', ARGV[k + 1])
     end
   end
-  i = last_result + 1
   local d = n
   if sizes and n > 0 then d = redis.call('HDEL', j, unpack(gone, after, after + n - 1)) end
   after, finished = after + n, finished + d
-  if d > 0 then count_done(g, totals[g], d) end
+  if d > 0 then count_done(base .. ':g:' .. ARGV[i], d) end
+  if tenants and tenants[ARGV[i]] then tenants[ARGV[i]] = tenants[ARGV[i]] + d end
+  i = last_result + 1
 end
 if not sizes then redis.call('HDEL', j, unpack(gone, first, last)) end
-if totals.tenants then
+if tenants then
   -- uses: finish/tenants
 end

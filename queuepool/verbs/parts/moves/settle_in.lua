@@ -20,7 +20,10 @@ local function settle_in(id, body, i)
     end
   end
   for k, hash in ipairs({'at', 'cr', 'er'}) do
-    if ARGV[i + 3 + k] ~= '' then redis.call('HSET', base .. ':' .. hash, id, ARGV[i + 3 + k]) end
+    if ARGV[i + 3 + k] ~= '' then
+      redis.call('HSET', base .. ':' .. hash, id, ARGV[i + 3 + k])
+      redis.call('HSET', c, 'tried', 1)
+    end
   end
   local said, by, gate, task = unpack(ARGV, i + 7, i + 10)
   local key, started = string.sub(said, 2), string.sub(said, 1, 1) == 'S'
