@@ -7,6 +7,8 @@
 Only consumers that may own any partition (`auto`) roam. One leaves for a partition that nobody owns
 and that has jobs to run; or, if it has none at all, also for jobs that wait for their limits. A
 partition that is busy keeps its consumer: what nobody owns waits until one is idle.
+
+An owner also leaves a place that its partition has left, for another server or since it is retired.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from consumer.core.effects import Call
 from queuepool.errors import QueuePoolError
+from queuepool.models.places import partition_at
 from queuepool.verbs.owner import verbs as own
 
 if TYPE_CHECKING:
@@ -31,20 +34,21 @@ _A_LOOK = 16  # partitions, one call each; the next look goes on with the next o
 class Roaming:
     """Decides when an owner leaves. partitions: all that it may own, in the order of its looks.
 
-    count: how many there are by now. looks: whether it leaves for others; if not, only a partition
-    that there is no more.
+    numbers: which there are by now. looks: whether it leaves for others; if not, only a partition
+    that there is no more. has_moved: whether its own one is elsewhere than where it owns it.
     """
 
     def __init__(
         self,
         partitions: Sequence[int],
         clock: Callable[[], float],
-        count: Callable[[], int],
+        numbers: Callable[[], Sequence[int]],
         *,
         looks: bool = True,
+        has_moved: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._partitions, self._clock, self._count = list(partitions), clock, count
-        self._looks = looks
+        self._partitions, self._clock, self._numbers = list(partitions), clock, numbers
+        self._looks, self._has_moved = looks, has_moved
         self.retired = False
         self._next_s = clock() + IDLE_S
         self.wanted: list[int] = []
@@ -67,8 +71,9 @@ class Roaming:
         Or, if its own one is retired, to stand by.
         """
         self._next_s = self._clock() + LOOK_S
-        keep_up(self._partitions, self._count())
-        self.retired = core.ownership.partition >= self._count()
+        numbers = self._numbers()
+        keep_up(self._partitions, numbers)
+        self.retired = partition_at(core.ownership.partition) not in numbers or self._has_moved()
         if self.retired or not self._looks:
             return self.retired
         least = 2 if core.state.gatekeeper.gates.known else 1
@@ -96,11 +101,11 @@ class Roaming:
         return turn
 
 
-def keep_up(partitions: list[int], count: int) -> None:
-    """Let a list have all partitions, now that there are so many: those that are new come first."""
-    known = set(partitions)
-    fresh = [n for n in range(count) if n not in known]
-    partitions[:] = fresh + [n for n in partitions if n < count]
+def keep_up(partitions: list[int], numbers: Sequence[int]) -> None:
+    """Let a list have these partitions, which there are by now: those that are new come first."""
+    known, there = set(partitions), set(numbers)
+    fresh = [n for n in numbers if n not in known]
+    partitions[:] = fresh + [n for n in partitions if n in there]
 
 
 def _vacancy(partition: int) -> Steps[int]:

@@ -25,6 +25,7 @@ from consumer.core.roaming import Roaming, keep_up
 from consumer.core.standby import Standby
 from consumer.loop.homes import LimitHomes
 from consumer.loop.machine import Machine
+from consumer.loop.whereabouts import Whereabouts
 from consumer.settings import ConsumerSettings
 from consumer.workers import build
 from consumer.workers.dispatcher import ClosableWorkers
@@ -35,8 +36,7 @@ from consumer.workers.spanning import tracer
 from consumer.workers.timeouts import Timekeeper
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError, QueuePoolError
-from queuepool.models.places import DEFAULT_POOL, LEGACY
-from queuepool.partitions.partition import Partition
+from queuepool.models.places import DEFAULT_POOL, LEGACY, partition_at
 from queuepool.partitions.route import Leave
 from queuepool.servers import Bell as ServerBell
 from queuepool.servers.namespaces import has_ended
@@ -83,7 +83,7 @@ class Consumer:
         self.workers: ClosableWorkers | None = None
         self._homes: LimitHomes | None = None
         self._machine = Machine()
-        self._called: Partition | None = None
+        self._whereabouts = Whereabouts(pool, settings.pool)
 
     def stop(self) -> None:
         """Ask the loop to drain and stop; callable from anywhere, idempotent."""
@@ -93,12 +93,9 @@ class Consumer:
     def run(self) -> None:
         """Own one partition at a time, until stopped. Raises FencedError if it was replaced."""
         candidates = self._first_candidates()
-        roams = self._settings.roaming
         try:
             while True:
-                roaming = None
-                if self._chooses():
-                    roaming = Roaming(candidates, monotonic, self._count, looks=roams)
+                roaming = self._new_roaming(candidates)
                 life = self._new_life(candidates, roaming)
                 self._drive(life)
                 if self.workers is not None and not life.handed_back:
@@ -116,6 +113,18 @@ class Consumer:
             self._timekeeper.stop()
             self._handlers.stop()
             self.hooks.close(_HOOKS_S)
+
+    def _new_roaming(self, candidates: list[int]) -> Roaming | None:
+        if not self._pool.config.topology.partitioned:
+            return None
+        chooses = self._chooses()
+        return Roaming(
+            candidates,
+            monotonic,
+            self._numbers if chooses else lambda: candidates,
+            looks=chooses and self._settings.roaming,
+            has_moved=self._whereabouts.has_moved,
+        )
 
     def _new_life(self, candidates: list[int], roaming: Roaming | None) -> ConsumerLife:
         return ConsumerLife(
@@ -137,6 +146,7 @@ class Consumer:
         """Forget the partition that was released."""
         self._close()
         self._bell = self.workers = self._homes = self.core = self.partition = None
+        self._whereabouts.leave()
 
     def _close(self) -> None:
         if self._bell is not None:
@@ -164,7 +174,7 @@ class Consumer:
     def _perform(self, effect: Effect) -> Any:
         if isinstance(effect, Call):
             _check_recursion_limit()  # before anything is recorded: it counts as a crash
-            partition = self._place(effect.partition)
+            partition = self._whereabouts.place(effect.partition)
             if self.core is not None and self.pool != DEFAULT_POOL:
                 self._pool.add_to(effect.partition, self.pool)
             return partition.server.run(partition.key, effect.verbs)
@@ -174,18 +184,8 @@ class Consumer:
             return self._resting.wait(effect.seconds)
         if isinstance(effect, Pause):
             return self._pause(effect.seconds)
-        partition = self._place(effect.partition)
-        self._bell = partition.server.doorbell(partition.key)
+        self._bell = self._whereabouts.acquire(effect.partition)
         return self._bell
-
-    def _place(self, number: int) -> Partition:
-        """Return a partition; also the one that was retired while it was owned here."""
-        try:
-            self._called = self._pool.partition(number, self.pool)
-        except ConfigurationError:
-            if self._called is None or self._called.number != number:
-                raise
-        return self._called
 
     def _pause(self, seconds: float) -> None:
         # Not stop.wait(): a signal handler that calls stop.set() would wait for this very thread.
@@ -208,13 +208,13 @@ class Consumer:
     def _chooses(self) -> bool:
         return self._settings.partition == "auto" and self._pool.config.topology.partitioned
 
-    def _count(self) -> int:
-        return self._pool.config.topology.partitions
+    def _numbers(self) -> Sequence[int]:
+        return self._pool.config.topology.view.owned
 
     def _verify(self, candidates: list[int]) -> None:
         self._pool.route.verify(Leave.RECORD)
         if self._chooses():
-            keep_up(candidates, self._count())
+            keep_up(candidates, self._numbers())
 
     def _standby(self, candidates: list[int]) -> Standby:
         return Standby(
@@ -230,7 +230,7 @@ class Consumer:
         )
 
     def _make_workers(self, acquired: own.Acquired, core: Core) -> ClosableWorkers:
-        self.partition, self.core = acquired.ownership.partition, core
+        self.partition, self.core = partition_at(acquired.ownership.partition), core
         self.hooks.partition = self.partition
         runner = Runner(
             self._registry,
@@ -265,7 +265,7 @@ class Consumer:
 
 def shuffled(pool: QueuePool) -> list[int]:
     """Return the partitions in a random order."""
-    numbers = list(range(pool.config.topology.partitions))
+    numbers = list(pool.config.topology.view.owned)
     random.shuffle(numbers)
     return numbers
 

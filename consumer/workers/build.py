@@ -13,6 +13,7 @@ from consumer.workers.event_loop import HandlerLoop
 from consumer.workers.runner import Runner
 from consumer.workers.thread_pool import ThreadPool
 from queuepool.errors import ConfigurationError
+from queuepool.models.places import partition_at
 from queuepool.models.pools import Kind, PoolPlan
 from queuepool.tasks.registry import Registry
 from queuepool.verbs.owner.verbs import Ownership
@@ -81,7 +82,11 @@ def _processes(
     from consumer.workers.processes.pool import ProcessPool
 
     start = Start(
-        settings.app, ownership.partition, ownership.epoch, settings.log_format, settings.log_level
+        settings.app,
+        partition_at(ownership.partition),
+        ownership.epoch,
+        settings.log_format,
+        settings.log_level,
     )
     bounds = Bounds(settings.process_max_jobs, settings.process_max_rss_mb * 2**20)
     return ProcessPool(runner, start, bounds, ring)

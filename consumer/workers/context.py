@@ -8,6 +8,7 @@ from consumer.core.jobs import ClaimedJob
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import id_text
 from queuepool.models.flows import BatchResult
+from queuepool.models.places import partition_at
 from queuepool.models.tenants import key_in, tenant_text
 from queuepool.protocol.batches import MARK
 from queuepool.tasks.batch_ref import ResultsOf, batch_of, results_of
@@ -44,7 +45,7 @@ class RunContext:
     @property
     def partition(self) -> int:
         """Return the partition that runs the job."""
-        return self._ownership.partition
+        return partition_at(self._ownership.partition)
 
     @property
     def fencing_token(self) -> int:

@@ -29,6 +29,7 @@ from consumer.workers.context import Progress, RunContext
 from consumer.workers.forks import Origin
 from queuepool.errors import JobCancelled, RateLimited, RetryLater, UndecodableError
 from queuepool.models import ErrorRecord
+from queuepool.models.places import partition_at
 from queuepool.protocol import codec
 from queuepool.protocol.batches import MARK
 from queuepool.tasks.batch_ref import ResultsOf
@@ -121,6 +122,7 @@ class Runner:
     ) -> None:
         self._on_start, self._trace = on_start, trace
         self._registry, self._ownership = registry, ownership
+        self._partition = partition_at(ownership.partition)
         self._loop, self._timekeeper = loop, timekeeper
         self._origin = Origin()
         self.progress: Progress = {}
@@ -185,7 +187,7 @@ class Runner:
     def arguments(self, attempt: Attempt) -> dict[str, Any]:
         """Return the arguments for the handler, which runs next here. Raises BadPayloadError."""
         task, arguments, job = attempt.task, attempt.envelope.payload, attempt.job
-        running.note((job.id, task.name, job.attempt, job.group, self._ownership.partition))
+        running.note((job.id, task.name, job.attempt, job.group, self._partition))
         convert = task.signature.convert
         if convert is not None:
             arguments = convert(arguments)

@@ -19,6 +19,7 @@ from queuepool.telemetry.events import ignore
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.moves.verbs import Walked
+from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.producer import verbs as produce
 
 SIDE_BY_SIDE = 8
@@ -130,6 +131,14 @@ class Carrier:
                     version=produce.ANY_VERSION,
                 )
                 self._paced(place.run, verb)
+
+    def settle_pool(self, source: Partition, number: int) -> None:
+        """Let the new place of a partition have this pool, held if it is held here."""
+        if source.pool != DEFAULT_POOL:
+            self._paced(self._pool.add_to, number, source.pool)
+        held = self._paced(source.run, operate.observe(source.number)).held_ms
+        verb = produce.configure(None, hold=held is not None, version=produce.ANY_VERSION)
+        self._paced(self._pool.partition(number, source.pool).run, verb)
 
     def freeze(self, place: Partition, version: int, groups: Mapping[bytes, int]) -> list[bytes]:
         """Let no job of groups start; return those of which some run."""

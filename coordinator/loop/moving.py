@@ -25,6 +25,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
+from coordinator.core.moves import records
 from coordinator.core.moves.parts import Way, fitting, next_way
 from coordinator.loop.carrying import BehindError, Carrier, ChangedError, InterruptedMoveError
 from coordinator.snapshots.moves import MoveBoard
@@ -32,16 +33,9 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import MovedError
 from queuepool.errors.hindrances import start_thread
 from queuepool.models import RouteRecord
-from queuepool.routing.moves import (
-    Move,
-    Stage,
-    differing,
-    is_plain,
-    move_text,
-    read_move,
-    table_of,
-)
-from queuepool.routing.views import MOD, TABLE, read_slots, slots_text, table_text
+from queuepool.models.places import new_place
+from queuepool.routing.moves import Move, Stage, differing, move_text, read_move, table_of
+from queuepool.routing.views import read_slots, slots_text
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator import verbs as operate
 
@@ -116,7 +110,7 @@ class Mover:
     def _forget(self) -> float:
         """Assume nothing of what earlier steps did."""
         self._settled = False
-        self._busy, self._kept = set[int](), set[tuple[str, bytes]]()
+        self._busy, self._kept = set[int](), set[tuple[int, str, bytes]]()
         return self._interval_s
 
     def _note(self, trouble: str) -> None:
@@ -161,19 +155,11 @@ class Mover:
         if where:
             reason = f"partition {where} has batches or flows, which cannot move"
             self._open(record, move.over(Stage.REFUSED, reason))
-            _log.warning("the move to %d partitions is refused: %s", move.partitions, reason)
+            _log.warning("the move %s is refused: %s", move.text, reason)
             return
-        placed = {"servers": move.servers} if move.servers else {}
-        self._change(
-            record,
-            move.begun(),
-            partitions=str(move.largest),
-            layout=TABLE,
-            slots=table_text(table_of(self._pool.config.topology.view)),
-            homes=str(record.homes or record.partitions),
-            **placed,
-        )
-        _log.info("moving from %d to %d partitions", move.before, move.partitions)
+        view = self._pool.config.topology.view
+        self._change(record, move.begun(), **records.begun(record, view, move))
+        _log.info("moving %s", move.text)
 
     def _change(self, record: RouteRecord, move: Move, **fields: str) -> int:
         """Change the record that was read, and follow it; return its version."""
@@ -206,8 +192,7 @@ class Mover:
             self._carrier.tell(places, record.version, batches=False)
             self._carrier.thaw(places, record.version)
             if move.stage is Stage.MOVING:
-                for place in self._pool.places(0):
-                    self._carrier.settle_tenants(place, range(move.before, move.partitions))
+                self._settle(move)
             self._board.found(self._carrier.jobs_to_go(left))
             self._settled = True
         self._board.keep(left)
@@ -228,6 +213,15 @@ class Mover:
                        f"{running[0][1].decode('utf-8', 'backslashreplace')}")  # fmt: skip
         return _BUSY_S
 
+    def _settle(self, move: Move) -> None:
+        """Let the places that jobs go to know what the ones there are know."""
+        for number in move.to:
+            for place in self._pool.places(number):
+                self._carrier.settle_pool(place, new_place(number))
+                self._carrier.settle_tenants(place, (new_place(number),))
+        for place in () if move.to else self._pool.places(0):
+            self._carrier.settle_tenants(place, range(move.before, move.partitions))
+
     def _wait_for(self, record: RouteRecord, move: Move, what: str) -> None:
         reason = f"waits for {what}"
         if move.reason != move.because(reason).reason:
@@ -236,12 +230,12 @@ class Mover:
     def _astray(self, move: Move) -> Way | None:
         """Return slots that have jobs where they are not: of producers that knew no better."""
         goal = move.table()
-        for number in range(move.largest):
+        for number in move.places:
             ways: dict[int, set[int]] = {}
             away = {slot for slot, where in enumerate(goal) if where != number}
             for place, walked in self._carrier.found(number, away.__contains__).items():
                 for group, slot in walked.slots.items():
-                    if (place.name, group) not in self._kept:
+                    if (place.number, place.pool, group) not in self._kept:
                         ways.setdefault(goal[slot], set()).add(slot)
             for dest, slots in ways.items():
                 return Way(number, dest, tuple(slots))
@@ -249,10 +243,9 @@ class Mover:
 
     def _carry(self, record: RouteRecord, move: Move) -> None:
         """Carry the slots that are closed, and open them where they are by then."""
-        slots, table = read_slots(record.moving), list(table_of(self._pool.config.topology.view))
-        source, dest, goal = move.source, move.dest, move.table()
-        first = min(slots)
-        if goal[first] == source and table[first] == source:  # aborted: the same, back
+        slots, view = read_slots(record.moving), self._pool.config.topology.view
+        source, dest, first = move.source, move.dest, min(slots)
+        if move.table()[first] == source == view.place_of_slot(first):  # aborted: the same, back
             self._change(record, move.part(dest, source))
             return
         places = [*self._pool.places(source), *self._pool.places(dest)]
@@ -268,10 +261,8 @@ class Mover:
         back, moved = move.stage is Stage.ABORTING, partial(self._board.moved, (source, dest))
         for place, walked in found.items():
             kept = self._carrier.carry(place, dest, record.version, walked, back=back, moved=moved)
-            self._kept |= {(place.name, group) for group in kept}
-        for slot in slots:
-            table[slot] = dest
-        version = self._change(record, move.part(), slots=table_text(table), moving="")
+            self._kept |= {(place.number, place.pool, group) for group in kept}
+        version = self._change(record, move.part(), **records.landed(view, move, slots, dest))
         places = [*self._pool.places(source), *self._pool.places(dest)]
         self._carrier.tell(places, version)
         self._carrier.thaw(places, version)
@@ -281,20 +272,13 @@ class Mover:
         """Retire partitions that are not needed, and end the move."""
         places = self._pool.places()
         for place in places:
-            if place.number >= move.partitions and (jobs := place.observe().jobs):
+            if place.number in move.emptied and (jobs := place.observe().jobs):
                 self._wait_for(record, move, f"{jobs:,} jobs of partition {place.name} to end: "
                                "others have their ids where they are to go")  # fmt: skip
                 return self._interval_s
         self._carrier.thaw(places, record.version)
         aborted = move.stage is Stage.ABORTING
-        table = move.table()
-        plain = is_plain(table, move.partitions)
-        self._open(
-            record,
-            move.over(Stage.ABORTED if aborted else Stage.ENDED),
-            partitions=str(move.partitions),
-            layout=MOD if plain else TABLE,
-            slots="" if plain else move.goal,
-        )
-        _log.info("the queue has %d partitions now", move.partitions)
+        ended = move.over(Stage.ABORTED if aborted else Stage.ENDED)
+        self._open(record, ended, **records.over(self._pool.config.topology.view, move))
+        _log.info("the move %s is over: %s", move.text, ended.stage)
         return self._forget()

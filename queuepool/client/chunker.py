@@ -105,7 +105,7 @@ class Chunker:
                 route, run, job_id, envelope, wish = self._special(
                     own_defaults(defaults, job, known), job, payload, route
                 )
-            chunk = open_chunks.get(route.base)
+            chunk = open_chunks.get(route.place)
             if chunk is None or chunk.version != route.version:
                 if route.since != since:  # jobs of a group must not overtake others of it
                     yield from emptied(open_chunks)
@@ -122,13 +122,13 @@ class Chunker:
                 jobs = size = 0
             elif len(chunk.ids) == CHUNK or chunk.size_bytes > CHUNK_BYTES:
                 jobs, size = jobs - len(chunk.ids), size - chunk.size_bytes
-                yield from given(open_chunks, route.base)
+                yield from given(open_chunks, route.place)
 
     def _opened(self, open_chunks: OpenChunks, route: Route) -> tuple[Chunk, Route | None]:
         """Return the chunk for a route, and the fixed route, newer if there is a newer one."""
-        chunk = open_chunks.get(route.base)
+        chunk = open_chunks.get(route.place)
         if chunk is None:
-            chunk = open_chunks[route.base] = _chunk(route)
+            chunk = open_chunks[route.place] = _chunk(route)
         chunk.version = min(chunk.version, route.version)
         if self._fixed is not None:
             self._fixed = self._routes.of(self._key, self._tenant)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.places import DEFAULT_POOL, NEW_PLACE
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.wishes import Wish
 from queuepool.verbs import Argument, Verb
@@ -47,6 +47,11 @@ class Chunk(msgspec.Struct, eq=False):
     since: int = 1
     _run: tuple[Any, ...] = ()
     _count_at: int = -1
+
+    @property
+    def place(self) -> bytes:
+        """Return what tells its place from all others."""
+        return place_key(self.partition, self.key)
 
     def add(
         self, run: tuple[Any, ...], job_id: bytes, tail: bytes, wish: Wish | None = None
@@ -88,15 +93,20 @@ class Chunk(msgspec.Struct, eq=False):
         )
 
 
-OpenChunks: TypeAlias = dict[bytes, Chunk]  # by base
+def place_key(partition: int, base: bytes) -> bytes:
+    """Return what tells a place from all others, also from that of the same keys elsewhere."""
+    return base if partition < NEW_PLACE else b"%d@%s" % (partition, base)
 
 
-def given(open_chunks: OpenChunks, key: bytes) -> Iterator[Chunk]:
-    """Yield the chunk of a base; it leaves the open ones when the next is requested."""
-    chunk = open_chunks[key]
+OpenChunks: TypeAlias = dict[bytes, Chunk]  # by place
+
+
+def given(open_chunks: OpenChunks, place: bytes) -> Iterator[Chunk]:
+    """Yield the chunk of a place; it leaves the open ones when the next is requested."""
+    chunk = open_chunks[place]
     chunk.taken = True
     yield chunk
-    del open_chunks[key]
+    del open_chunks[place]
 
 
 def emptied(open_chunks: OpenChunks) -> Iterator[Chunk]:

@@ -157,12 +157,12 @@ def batched(
         for chunk in chunks:
             while held and next(iter(held.values()))[0].since != chunk.since:
                 yield from _oldest(held)  # by another route: nothing overtakes it
-            batch = held.setdefault(chunk.key, [])
+            batch = held.setdefault(chunk.place, [])
             batch.append(chunk)
             size = sum(c.size_bytes for c in batch)
             if not together or len(batch) == _BATCH or size > _BATCH_BYTES:
                 yield batch
-                del held[chunk.key]
+                del held[chunk.place]
             elif len(held) > _BATCHES:
                 yield from _oldest(held)
     except JobTimeoutError:

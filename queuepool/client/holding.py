@@ -11,7 +11,7 @@ from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import Tier
-from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.places import DEFAULT_POOL, partition_at
 from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.options import check_tier
@@ -122,7 +122,7 @@ def _hold(
     numbers: Sequence[int] = view.numbers
     if partition is not None:
         config.topology.server_of(partition)  # raises for a partition that is not there
-        numbers = [partition]
+        numbers = [n for n in numbers if partition in (n, partition_at(n))] or [partition]
     version = view.version if partition is None else produce.ANY_VERSION
     verb = produce.configure(None, hold=on, version=version)
     known = {DEFAULT_POOL: list(numbers)} | (yield from pools_in(config, numbers))

@@ -40,12 +40,13 @@ def page_of_limits(config: PoolConfig, token: str, size: int) -> Steps[Page]:
     """
     if not 1 <= size <= MAX_PAGE:
         raise InvalidInputError(f"page size {size}: use 1 to {MAX_PAGE}")
-    partitions, found = len(config.topology.view.homes), list[LimitStatus]()
+    places, found = config.topology.view.homes, list[LimitStatus]()
+    partitions = len(places)
     number, after = _read_token(token)
     while number < partitions:
         ahead = range(number, min(number + _AHEAD, partitions))
         starts = {n: after if n == number else b"" for n in ahead}
-        calls = [(n, _numbered(n, start, size)) for n, start in starts.items()]
+        calls = [(places[n], _numbered(n, start, size)) for n, start in starts.items()]
         pages = dict((yield from ask_each(config, calls)))
         number, after = ahead.stop, b""
         for n in ahead:

@@ -147,15 +147,17 @@ class Bulk:
         """Send a chunk. Raises like Sender.batch, for this or for an earlier chunk."""
         if chunk.since != self._since:  # by another route: nothing overtakes what is in flight
             self._settle()
+            for open_one in self._pipes.values():
+                open_one.close()  # a partition may be on another server by now
             self._since = chunk.since
         if not self._network.may_send(chunk.since):
             self._settle()
             self._network.do(self._sender.batch([chunk], self.results))
             return
-        pipe = self._pipes.pop(chunk.key, None)
+        pipe = self._pipes.pop(chunk.place, None)
         if pipe is None:
             pipe = Pipe(self._network, self._sender, self.results)
-        self._pipes[chunk.key] = pipe
+        self._pipes[chunk.place] = pipe
         pipe.send(chunk)
         if len(self._pipes) > _MAX_PIPES:
             self._retire(next(iter(self._pipes)))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from queuepool.client.chunks import place_key
 from queuepool.errors import InvalidInputError
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.models.tenants import SEPARATOR, split, tenant_bytes
@@ -27,7 +28,7 @@ class Route:
     since: the version of the route that says so. version: the one to send, see View.version_for.
     base: the base key of the partition. tail: the beginning of every body of the group. hint: the
     beginning of its jobs' ids. shift: what a call adds to the tier, for groups of tenants. pool:
-    whose base it is.
+    whose base it is. place: tells its place from all others, see queuepool.client.chunks.place_key.
     """
 
     partition: int
@@ -40,6 +41,7 @@ class Route:
     pool: str = DEFAULT_POOL
     version: int = 1
     since: int = 1
+    place: bytes = b""
 
     @property
     def slot(self) -> int:
@@ -50,7 +52,8 @@ class Route:
         """Return the route of the same key into this pool."""
         if pool == self.pool:
             return self
-        return replace(self, base=config.of(pool).keyspace.partition(self.partition), pool=pool)
+        base = config.of(pool).keyspace.partition(self.partition)
+        return replace(self, base=base, pool=pool, place=place_key(self.partition, base))
 
 
 class Routes:
@@ -112,8 +115,8 @@ class Routes:
         tail = codec.encode_tail(slot, group)
         shift = 4 if tenant else 0
         versions = view.version_for(slot), view.version
-        hint = ids.hint_of(slot)
-        return Route(partition, base, group, tail, hint, text, shift, space.pool, *versions)
+        hint, place = ids.hint_of(slot), place_key(partition, base)
+        return Route(partition, base, group, tail, hint, text, shift, space.pool, *versions, place)
 
 
 class _Known:

@@ -144,8 +144,9 @@ class RouteRecord:
     layout: mod or table; slots: that table; servers: where partitions are; moving: slots that are
     on their way. migration: open or sealed, of a queue that began without partitions; legacy: slots
     that are without still. homes: how many partitions there were when the first ones were to move,
-    which limits keep as homes; 0: none ever were. move: what is under way. All as stored; see
-    queuepool.routing.views and .moves.
+    which limits keep as homes; 0: none ever were. firsts: on which servers these were, if they
+    moved since. leaving: partitions on their way to other servers; arrived: slots that are there.
+    move: what is under way. All as stored; see queuepool.routing.views and .moves.
     """
 
     version: int
@@ -158,6 +159,9 @@ class RouteRecord:
     migration: str = ""
     legacy: str = ""
     homes: int = 0
+    firsts: str = ""
+    leaving: str = ""
+    arrived: str = ""
     move: str = ""
 
 

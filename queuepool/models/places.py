@@ -1,4 +1,14 @@
-"""Where a task runs: a partition, a worker pool of it, and how many slots a job takes. Pure."""
+"""Where a task runs: a partition, a worker pool of it, and how many slots a job takes. Pure.
+
+Numbers of places, of which a partition may have several while the queue lives:
+
+    3            partition 3, where the route says that it is
+    4096         legacy: the place of a queue without partitions
+    8192 + 3     the new place of partition 3, on another server, while it moves there
+    16384 + 3    where partition 3 was at first, if it moved since: limits have their home there
+
+The keys of all places of a partition have the same names, each on its own server.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +21,7 @@ DEFAULT_POOL = "default"
 MAX_SLOTS = 4096
 LEGACY = 4096  # the number of the place that all jobs have in a queue without partitions
 LEGACY_NAME = "legacy"
+NEW_PLACE, FIRST_PLACE = 8192, 16384
 MAX_POOLS = 15  # of a partition, besides the default one
 _NAME = re.compile("[a-z][a-z0-9_-]{0,31}")
 
@@ -31,8 +42,23 @@ def is_pool(name: str) -> bool:
 
 def place_text(partition: int, pool: str) -> str:
     """Return the name for people of a partition's pool: 3, 3/video, or legacy."""
-    name = LEGACY_NAME if partition == LEGACY else str(partition)
+    name = LEGACY_NAME if partition == LEGACY else str(partition_at(partition))
     return name if pool == DEFAULT_POOL else f"{name}/{pool}"
+
+
+def new_place(partition: int) -> int:
+    """Return the number of the new place of a partition that moves to another server."""
+    return NEW_PLACE + partition
+
+
+def first_place(partition: int) -> int:
+    """Return the number of the place where a partition was at first."""
+    return FIRST_PLACE + partition
+
+
+def partition_at(place: int) -> int:
+    """Return the partition of a place."""
+    return place % NEW_PLACE
 
 
 def check_slots(slots: object) -> int:

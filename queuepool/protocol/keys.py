@@ -25,7 +25,7 @@ import re
 from dataclasses import dataclass, replace
 
 from queuepool.errors import ConfigurationError
-from queuepool.models.places import DEFAULT_POOL, LEGACY, LEGACY_NAME, check_pool
+from queuepool.models.places import DEFAULT_POOL, LEGACY, LEGACY_NAME, check_pool, partition_at
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -104,7 +104,7 @@ SYSTEM_KEYS: dict[str, tuple[str, str]] = {
     "log:<kind>": ("STREAM", "who did what and why, and what happened: act, finding, leader, ..."),
     "route": (
         "HASH",
-        "where jobs are: version, partitions, layout, created ms, slots, servers, moving",
+        "where jobs are: version, partitions, layout, created ms, slots, servers, moving, and more",
     ),
 }
 
@@ -134,10 +134,10 @@ class Keyspace:
         return self if pool == self.pool else replace(self, pool=pool)
 
     def partition(self, number: int) -> bytes:
-        """Return the base name of a partition's keys."""
+        """Return the base name of a partition's keys, the same for all places of it."""
         return b"/%s/queue/{partition_%s}%s/%s" % (
             self.stage.encode(),
-            LEGACY_NAME.encode() if number == LEGACY else b"%d" % number,
+            LEGACY_NAME.encode() if number == LEGACY else b"%d" % partition_at(number),
             self._pool,
             self.queue.encode(),
         )

@@ -13,6 +13,7 @@ from typing import TypeVar
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import id_bytes, id_text, shown
 from queuepool.models import JobId, JobState, JobStatus
+from queuepool.models.places import partition_at
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ def the_only_one(statuses: Iterable[JobStatus]) -> JobStatus:
     answers = list(statuses)
     found = [status for status in answers if status.state is not JobState.UNKNOWN]
     if len(found) > 1:
-        places = ", ".join(str(status.partition) for status in found[:8])
+        places = ", ".join(str(partition_at(status.partition)) for status in found[:8])
         raise InvalidInputError(
             f"several jobs have the id {found[0].job_id} in {len(found)} partitions ({places}), "
             "since an id is unique only within a partition: specify the partition key "

@@ -9,17 +9,22 @@ It is the field `move` of the route record, so whoever changes it does so with t
 read, and a plan is never half there. While it is moving or aborting, `goal` says where each slot is
 to be, and the record where it is: what is left to do is the difference. `source` and `dest` belong
 to the slots that the record has as `moving`, of which there is one part at a time.
+
+A move of partitions to other servers is the same between a partition and its new place (see
+queuepool.models.places): slots keep their partition, so `goal` is the table that there is. At its
+end one change of the record makes the new place that of the partition; nothing is copied again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
 
 from queuepool.errors import ConfigurationError
 from queuepool.models import RouteRecord
+from queuepool.models.places import new_place
 from queuepool.routing.slots import SLOTS
 from queuepool.routing.views import View, read_table, table_text
 
@@ -45,7 +50,8 @@ class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     before: how many partitions there were. servers: where partitions are to be, as
     QUEUEPOOL_PLACEMENT; empty: as it was. source, dest: of the slots that are on their way, -1 if
-    none are. at_ms: when it was asked for. reason: why it was refused, or what it waits for.
+    none are. to: partitions that are to go to other servers, and to which. at_ms: when it was asked
+    for. reason: why it was refused, or what it waits for.
     """
 
     stage: Stage
@@ -56,6 +62,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     servers: str = ""
     source: int = -1
     dest: int = -1
+    to: dict[int, str] = {}
     at_ms: int = 0
     reason: str = ""
 
@@ -69,9 +76,32 @@ class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return how many partitions there are while it is under way."""
         return max(self.partitions, self.before)
 
+    @property
+    def text(self) -> str:
+        """Return what it does, for people."""
+        if self.to:
+            return "of " + " and ".join(f"partition {n} to server {self.to[n]}" for n in self.to)
+        plural = "" if self.partitions == 1 else "s"
+        return f"from {self.before:,} to {self.partitions:,} partition{plural}"
+
     def table(self) -> tuple[int, ...]:
-        """Return the goal. Raises ConfigurationError when it is damaged."""
-        return read_table(self.goal, self.largest)
+        """Return the goal: the place of each slot. Raises ConfigurationError when it is damaged."""
+        table = read_table(self.goal, self.largest)
+        if not self.to or self.stage is Stage.ABORTING:
+            return table
+        return tuple(new_place(n) if n in self.to else n for n in table)
+
+    @property
+    def emptied(self) -> tuple[int, ...]:
+        """Return the places that have no jobs at its end."""
+        if not self.to:
+            return tuple(range(self.partitions, self.largest))
+        return tuple(map(new_place, self.to) if self.stage is Stage.ABORTING else self.to)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Return all places that there are while it is under way."""
+        return (*range(self.largest), *map(new_place, self.to))
 
     def begun(self) -> Move:
         """Return it under way."""
@@ -102,6 +132,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             stage=stage,
             partitions=self.partitions,
             before=self.before,
+            to=self.to,
             at_ms=self.at_ms,
             reason=reason[:_LONGEST],
         )
@@ -126,8 +157,8 @@ def move_text(move: Move) -> str:
 
 
 def table_of(view: View) -> tuple[int, ...]:
-    """Return the partition of each slot."""
-    return tuple(map(view.home_of_slot, range(SLOTS)))
+    """Return the place of each slot: its partition, or the new place of that."""
+    return tuple(map(view.place_of_slot, range(SLOTS)))
 
 
 def asked(view: View, partitions: int, *, servers: str = "", at_ms: int = 0) -> Move:
@@ -140,6 +171,20 @@ def asked(view: View, partitions: int, *, servers: str = "", at_ms: int = 0) -> 
         goal=table_text(balanced(table, partitions)),
         back=table_text(table),
         servers=servers,
+        at_ms=at_ms,
+    )
+
+
+def asked_to(view: View, to: Mapping[int, str], *, at_ms: int = 0) -> Move:
+    """Return the plan of a move of some partitions to other servers."""
+    count, text = len(view.placement), table_text(table_of(view))
+    return Move(
+        stage=Stage.ASKED,
+        partitions=count,
+        before=count,
+        goal=text,
+        back=text,
+        to=dict(to),
         at_ms=at_ms,
     )
 

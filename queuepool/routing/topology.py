@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from queuepool.errors import ConfigurationError
 from queuepool.models import RouteRecord
-from queuepool.models.places import LEGACY
+from queuepool.models.places import FIRST_PLACE, LEGACY, NEW_PLACE, partition_at
 from queuepool.routing.views import ALL_SLOTS, OPEN, TABLE, View, read_slots, read_table
 
 _RULE = re.compile(r"\s*(\d+)(?:-(\d+))?\s*=\s*([A-Za-z0-9_.-]+)\s*")
@@ -95,15 +95,23 @@ class Topology:
             read_slots(record.legacy) if is_open else frozenset(),
             is_open,
             placement[count:],
+            _named(self.servers, record.leaving, count, "its list of leaving partitions"),
+            read_slots(record.arrived),
+            _named(self.servers, record.firsts, places, "its list of first places"),
         )
 
     def server_of(self, partition: int) -> str:
         """Return the name of the server that holds a partition. Raises ConfigurationError."""
-        placement = self.view.placement
+        placement, retired = self.view.placement, self.view.retired
         if partition == LEGACY and self.view.is_open:
             return self.system
-        if partition in self.view.homes[len(placement) :]:
-            return self.view.retired[partition - len(placement)]
+        if partition >= FIRST_PLACE and partition_at(partition) in self.view.firsts:
+            return self.view.firsts[partition_at(partition)]
+        if FIRST_PLACE > partition >= NEW_PLACE:  # once the move has ended: where that is by now
+            partition = partition_at(partition)
+            placement = tuple(self.view.leaving.get(n, at) for n, at in enumerate(placement))
+        if 0 <= partition - len(placement) < len(retired):
+            return retired[partition - len(placement)]
         if not 0 <= partition < len(placement):
             raise ConfigurationError(
                 f"there is no partition {partition}: use 0 to {len(placement) - 1} "
@@ -151,6 +159,16 @@ def _complete(
     return tuple(placed[n] for n in range(partitions))
 
 
+def _named(
+    servers: Mapping[str, str], placement: str, partitions: int, source: str
+) -> Mapping[int, str]:
+    """Return the servers of some partitions. Raises ConfigurationError."""
+    found = _placed(servers, placement, source) if placement else {}
+    if found and max(found) >= partitions:
+        raise ConfigurationError(f"{source} names partition {max(found)} of {partitions}")
+    return found
+
+
 def _placed(servers: Mapping[str, str], placement: str, source: str) -> dict[int, str]:
     """Return partition -> server name according to the rules of a placement."""
     placed: dict[int, str] = {}
@@ -168,7 +186,7 @@ def _placed(servers: Mapping[str, str], placement: str, source: str) -> dict[int
         if name not in servers:
             raise ConfigurationError(
                 f"{source} names server {name!r}, which QUEUEPOOL_SERVERS does not "
-                f"({', '.join(servers)})"
+                f"({', '.join(servers)}): add it there"
             )
         for number in range(first, min(last, MAX_PARTITIONS) + 1):
             if placed.setdefault(number, name) != name:

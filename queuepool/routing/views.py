@@ -10,6 +10,9 @@
     legacy    0-4095: slots whose jobs go to that place still
     homes     how many partitions there were before the first move: limits keep these homes, also
               when fewer partitions have jobs by now. None: no slot ever moved
+    firsts    3=main: where homes were at first, and are still, of partitions that moved since
+    leaving   3=big: partitions on their way to another server, where each has a new place
+    arrived   0-15,99: slots that are at the new place of their partition already
     move      the move that is under way, see queuepool.routing.moves
 
 A view never changes: calls take the newest one, and compare the version of the one they took.
@@ -18,12 +21,12 @@ A view never changes: calls take the newest one, and compare the version of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from queuepool.errors import ConfigurationError
 from queuepool.models import RouteRecord
-from queuepool.models.places import LEGACY
+from queuepool.models.places import LEGACY, first_place, new_place
 from queuepool.routing.slots import SLOTS, key_bytes, slot_of
 
 MOD, TABLE = "mod", "table"
@@ -41,7 +44,8 @@ class View:
     table: the partition of each slot, None when it is slot mod N. record: what says so; None while
     there is nothing but the configuration. legacy: slots whose jobs go to the legacy place.
     is_open: whether there is such a place, which may have jobs of any slot. retired: the servers of
-    partitions after the last one, which only are homes of limits.
+    partitions after the last one, which only are homes of limits. leaving, arrived, firsts: of
+    partitions that move, or moved, to another server.
     """
 
     placement: tuple[str, ...]
@@ -52,10 +56,18 @@ class View:
     legacy: frozenset[int] = frozenset()
     is_open: bool = False
     retired: tuple[str, ...] = ()
+    leaving: Mapping[int, str] = field(default_factory=dict)
+    arrived: frozenset[int] = frozenset()
+    firsts: Mapping[int, str] = field(default_factory=dict)
 
     def partition_of(self, slot: int) -> int:
-        """Return where jobs of a slot go: a partition, or LEGACY."""
-        return LEGACY if slot in self.legacy else self.home_of_slot(slot)
+        """Return where jobs of a slot go: a partition, its new place, or LEGACY."""
+        return LEGACY if slot in self.legacy else self.place_of_slot(slot)
+
+    def place_of_slot(self, slot: int) -> int:
+        """Return the partition of a slot, or its new place when the slot is there."""
+        partition = self.home_of_slot(slot)
+        return new_place(partition) if slot in self.arrived else partition
 
     def home_of_slot(self, slot: int) -> int:
         """Return the partition of a slot, also while its jobs go to the legacy place."""
@@ -70,8 +82,13 @@ class View:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Return all partitions, and LEGACY while there is that place."""
-        return (*range(len(self.placement)), *((LEGACY,) if self.is_open else ()))
+        """Return all partitions, their new places, and LEGACY while there is that place."""
+        return (*self.owned, *((LEGACY,) if self.is_open else ()))
+
+    @property
+    def owned(self) -> tuple[int, ...]:
+        """Return all partitions, and the new places of those that move to another server."""
+        return (*range(len(self.placement)), *map(new_place, sorted(self.leaving)))
 
     def version_for(self, slot: int) -> int:
         """Return the version by which a slot's jobs are sent: 0, which is turned away, on its way.
@@ -83,12 +100,14 @@ class View:
     def home_of(self, limit: str) -> int:
         """Return the partition that is the home of a limit: that of its name as a partition key."""
         slot, homes = slot_of(key_bytes(limit)), self.record.homes if self.record else 0
-        return slot % homes if homes else self.home_of_slot(slot)
+        home = slot % homes if homes else self.home_of_slot(slot)
+        return first_place(home) if home in self.firsts else home
 
     @property
-    def homes(self) -> range:
-        """Return all partitions that may be homes of limits, or have jobs."""
-        return range(len(self.placement) + len(self.retired))
+    def homes(self) -> tuple[int, ...]:
+        """Return all places that may be homes of limits."""
+        numbers = range(len(self.placement) + len(self.retired))
+        return tuple(first_place(n) if n in self.firsts else n for n in numbers)
 
 
 def read_table(text: str, partitions: int) -> tuple[int, ...]:

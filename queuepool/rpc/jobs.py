@@ -11,6 +11,7 @@ from queuepool.models import ErrorRecord, JobState, JobStatus
 from queuepool.models.finding import ErrorCount, fingerprint
 from queuepool.models.groups import GroupLoad, GroupOrder
 from queuepool.models.history import PastRun
+from queuepool.models.places import partition_at
 from queuepool.models.tenants import key_in
 from queuepool.rpc.v1 import job_pb2
 
@@ -63,7 +64,7 @@ def job(status: JobStatus) -> job_pb2.Job:
     return job_pb2.Job(
         job_id=text(status.job_id),
         state=_STATES.get(status.state, job_pb2.JOB_STATE_UNSPECIFIED),
-        partition=status.partition,
+        partition=partition_at(status.partition),
         pool=status.pool or "",
         task=text(task),
         partition_key=b"" if status.group is None else key_in(status.group),

@@ -55,6 +55,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("schedule", "list, show, set, pause, run or remove schedules of jobs", "schedule"),
     Command("relay", "move jobs from an outbox in a database to their partitions", "relay"),
     Command("partitions", "show partitions, or have more or fewer of them", "partitions"),
+    Command("move", "move partitions to another server", "move"),
     Command("moves", "show, follow or abort a move between partitions", "moves"),
     Command("migrate", "move a queue without partitions to partitions, and back", "migrate"),
     Command("import", "move waiting jobs in from Celery, RQ, BullMQ or arq", "import_jobs"),

@@ -18,6 +18,7 @@ from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.inspect_steps import Where
 from queuepool.errors.escaping import key_text, visible
 from queuepool.models import JobState, JobStatus
+from queuepool.models.places import partition_at
 from queuepool.models.tenants import key_in
 from queuepool.settings import strict_json
 
@@ -178,7 +179,7 @@ def fields_of(status: JobStatus) -> dict[str, Any]:
         "tier": None if status.tier is None else status.tier.name.lower(),
         "tenant": visible(status.tenant or ""),
         "key": None if status.group is None else key_text(key_in(status.group)),
-        "partition": str(status.partition),
+        "partition": str(partition_at(status.partition)),
         "enqueued": None if status.enqueued_ms is None else when(status.enqueued_ms),
         at.get(status.state, "since"): None if status.at_ms is None else when(status.at_ms),
         "failed attempts": status.attempts,

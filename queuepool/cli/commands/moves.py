@@ -17,7 +17,7 @@ from queuepool.routing.progress import Facts
 
 DESCRIPTION = (
     "Show the move of slots between partitions that is under way, follow it, or abort it. "
-    "`queuepool partitions set N` begins one. See docs/moves.md."
+    "`queuepool partitions set N` and `queuepool move` begin one. See docs/moves.md."
 )
 
 

@@ -11,9 +11,9 @@ from queuepool.routing.moves import Stage
 from queuepool.routing.progress import Facts
 
 _OVER = {
-    Stage.ENDED: "the last move, from {before} to {to}, has ended",
+    Stage.ENDED: "the last move, {text}, has ended",
     Stage.ABORTED: "the last move was aborted",
-    Stage.REFUSED: "the last move, to {to}, was refused",
+    Stage.REFUSED: "the last move, {text}, was refused",
 }
 
 
@@ -27,6 +27,7 @@ def describe(facts: Facts) -> dict[str, Any]:
     }
     if move is not None:
         found |= {"before": move.before, "to": move.partitions, "reason": move.reason}
+        found |= {"servers": {str(n): name for n, name in move.to.items()}} if move.to else {}
     if facts.under_way is not None:
         found |= {"slots_moved": done, "slots": total, "slots_closed": facts.on_their_way}
     return found
@@ -38,15 +39,15 @@ def sentence(facts: Facts) -> str:
     if move is None:
         return f"{_count(count)}; no slot ever moved"
     if not move.under_way:
-        said = _OVER[move.stage].format(before=move.before, to=_count(move.partitions))
+        said = _OVER[move.stage].format(text=move.text)
         why = f": {output.clean(move.reason)}" if move.reason else ""
         return f"{_count(count)}; {said}{why}"
     done, total = facts.progress
     if move.stage is Stage.ASKED:
-        return f"a move from {move.before} to {_count(move.partitions)} is asked for"
+        return f"a move {move.text} is asked for"
     what = "going back" if move.stage is Stage.ABORTING else "moving"
     parts = [
-        f"{what} from {move.before} to {_count(move.partitions)}",
+        f"{what} {move.text.removeprefix('of ')}",
         f"{done:,} of {total:,} slots are there",
     ]
     if move.source >= 0:

@@ -1,6 +1,7 @@
 """Moves of slots as people see, ask for and abort them. A coordinator carries them out.
 
-    set N --checks--> asked --the leader takes it up--> moving ... --> ended
+    set N, or move P to a server
+          --checks--> asked --the leader takes it up--> moving ... --> ended
                        `--nobody does--> taken back, with the reason
 
 All that can be known is checked before anything is written; the leader checks what may have come
@@ -13,13 +14,24 @@ import secrets
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection import relocating
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ScriptError, UnavailableError
 from queuepool.models import PartitionState
-from queuepool.routing.moves import Move, Stage, asked, differing, move_text, read_move, table_of
+from queuepool.routing.moves import (
+    Move,
+    Stage,
+    asked,
+    asked_to,
+    differing,
+    move_text,
+    read_move,
+    table_of,
+)
 from queuepool.routing.progress import Facts
 from queuepool.routing.topology import MAX_PARTITIONS
 from queuepool.routing.views import OPEN
@@ -65,7 +77,8 @@ class Moves:
         slots = Counter(table_of(facts.view))
         goal = slots if facts.under_way is None else Counter(facts.under_way.table())
         found = []
-        for number, server in enumerate(facts.view.placement):
+        for number in facts.view.owned:
+            server = self._pool.config.topology.server_of(number)
             try:
                 state = self._pool.partition(number).observe()
             except UnavailableError:
@@ -75,11 +88,32 @@ class Moves:
 
     def set_partitions(self, count: int, *, on: str = "") -> Facts:
         """Ask for a move to so many partitions, and wait until it begins. Raises CommandError."""
-        facts = self._may_begin(count)
+        if not 1 <= count <= MAX_PARTITIONS:
+            raise CommandError(
+                f"{count} partitions are not possible: use 1 to {MAX_PARTITIONS}", Exit.USAGE
+            )
+        facts = self._may_begin()
+        if count == len(facts.view.placement) and not differing(
+            table_of(facts.view), asked(facts.view, count).table()
+        ):
+            raise CommandError(f"there are {count} partitions already; nothing was done")
         servers = self._servers(facts, count, on)
         self._all_answer(facts, count, on)
+        return self._ask_for(facts, asked(facts.view, count, servers=servers, at_ms=_now_ms()))
+
+    def move_to(self, partitions: Sequence[int], server: str) -> Facts:
+        """Ask for a move of partitions to a server, as set_partitions. Raises CommandError."""
+        facts, numbers = self._may_begin(), sorted(set(partitions))
+        try:
+            relocating.check(self._pool, facts, numbers, server)
+        except UnavailableError as error:
+            raise _silent(error) from None
+        self._all_answer(facts, len(facts.view.placement), server)
+        to = dict.fromkeys(numbers, server)
+        return self._ask_for(facts, asked_to(facts.view, to, at_ms=_now_ms()))
+
+    def _ask_for(self, facts: Facts, move: Move) -> Facts:
         self._has_leader()
-        move = asked(facts.view, count, servers=servers, at_ms=round(time.time() * 1000))
         self._change(facts, move)
         facts = self._begun()
         if facts.move is not None and facts.move.stage is Stage.REFUSED:
@@ -103,11 +137,7 @@ class Moves:
             return self.facts()
         raise CommandError("the move makes step after step: try again")
 
-    def _may_begin(self, count: int) -> Facts:
-        if not 1 <= count <= MAX_PARTITIONS:
-            raise CommandError(
-                f"{count} partitions are not possible: use 1 to {MAX_PARTITIONS}", Exit.USAGE
-            )
+    def _may_begin(self) -> Facts:
         facts = self.facts()
         if facts.record.migration == OPEN:
             raise CommandError(
@@ -116,13 +146,9 @@ class Moves:
             )
         if facts.under_way is not None:
             raise CommandError(
-                f"a move to {facts.under_way.partitions} partitions is under way (`queuepool "
-                "moves`): wait for its end, or abort it (`queuepool moves abort`); nothing was done"
+                f"a move {facts.under_way.text} is under way (`queuepool moves`): wait for its "
+                "end, or abort it (`queuepool moves abort`); nothing was done"
             )
-        if count == len(facts.view.placement) and not differing(
-            table_of(facts.view), asked(facts.view, count).table()
-        ):
-            raise CommandError(f"there are {count} partitions already; nothing was done")
         return facts
 
     def _servers(self, facts: Facts, count: int, on: str) -> str:
@@ -158,9 +184,7 @@ class Moves:
             for number in range(len(facts.view.homes), count):
                 self._pool.servers[name].run(keyspace.partition(number), [route.peek()])
         except UnavailableError as error:
-            raise CommandError(
-                f"not all partitions answer, and nothing was done: {error}", Exit.UNAVAILABLE
-            ) from None
+            raise _silent(error) from None
 
     def _has_leader(self) -> None:
         server, key = self._pool.system
@@ -202,6 +226,16 @@ class Moves:
             raise CommandError(f"{error} This command needs the rights of an operator") from None
         if not changed:
             raise _ChangedError
+
+
+def _silent(error: UnavailableError) -> CommandError:
+    return CommandError(
+        f"not all partitions answer, and nothing was done: {error}", Exit.UNAVAILABLE
+    )
+
+
+def _now_ms() -> int:
+    return round(time.time() * 1000)
 
 
 class _ChangedError(CommandError):

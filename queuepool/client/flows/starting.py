@@ -43,7 +43,7 @@ def start(producer: Producer, sender: Sender, declared: Flow) -> Steps[str]:
     found = yield from ask_homes(config, plan.records)
     states = dict(zip((batch for batch, _verb in plan.records), found, strict=True))
     waiting = [each.chunk for each in plan.waiting if not _is_over(states[each.gate])]
-    waiting.sort(key=lambda chunk: chunk.key)
+    waiting.sort(key=lambda chunk: chunk.place)
     yield from quiet.all(waiting, {})
     for first in plan.first:
         is_new = states[first.batch]

@@ -170,7 +170,7 @@ class Relay:
         for one in deliveries(rows, config):
             chunk = one.chunk
             server = config.topology.server_of(chunk.partition)
-            if found.problems.keys() & {chunk.key, server}:
+            if found.problems.keys() & {chunk.place, server}:
                 return False  # those behind it wait as well
             verb = relay(self._name, number, chunk.verb(config))
             try:
@@ -179,13 +179,13 @@ class Relay:
             except MovedError as error:
                 with suppress(UnavailableError):
                     self._pool.route.follow()
-                found.problems[chunk.key] = str(error)
+                found.problems[chunk.place] = str(error)
                 return False  # by the next look's route
             except UnavailableError as error:
                 found.problems[server] = str(error)[:300]
                 return False
             if isinstance(reply, Full):
-                found.problems[chunk.key] = (
+                found.problems[chunk.place] = (
                     f"partition {chunk.partition} is full: {reply.depth:,} jobs, "
                     f"{reply.size_bytes:,} bytes"
                 )

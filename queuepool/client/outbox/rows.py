@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from queuepool.client.chunks import CHUNK, CHUNK_BYTES, STAMP_BYTES, Chunk
+from queuepool.client.chunks import CHUNK, CHUNK_BYTES, STAMP_BYTES, Chunk, place_key
 from queuepool.errors import InvalidInputError
 from queuepool.models.places import check_pool
 from queuepool.routing.slots import SLOTS
@@ -83,10 +83,11 @@ def deliveries(rows: list[tuple[int, Row]], config: PoolConfig) -> list[Delivery
     for row_id, row in rows:
         partition = view.partition_of(row.slot)
         key = config.of(row.pool).keyspace.partition(partition)
-        last = open_ones.get(key)
+        place = place_key(partition, key)
+        last = open_ones.get(place)
         if last is None or not last.add(row_id, row):
             chunk = Chunk(partition, key, pool=row.pool, version=view.version, since=view.version)
-            open_ones[key] = last = Delivery(chunk)
+            open_ones[place] = last = Delivery(chunk)
             found.append(last)
             last.add(row_id, row)
         last.chunk.version = min(last.chunk.version, view.version_for(row.slot))

@@ -8,6 +8,9 @@ from queuepool.errors.escaping import stored_text
 from queuepool.models import RouteRecord
 from queuepool.verbs import Argument, Verb, fields, number
 
+_OPTIONAL = ("slots", "servers", "moving", "migration", "legacy", "homes", "firsts", "leaving",
+             "arrived", "move")  # fmt: skip
+
 
 def look() -> Verb[RouteRecord | None]:
     """Return the route record, None when there is none. Sent to the system key."""
@@ -37,7 +40,7 @@ def restore(known: RouteRecord) -> Verb[RouteRecord | None]:
     """Create the record as it was known, unless there is one; return the record."""
     stored: list[Argument] = ["version", known.version, "partitions", known.partitions]
     stored += ("layout", known.layout)
-    for name in ("slots", "servers", "moving", "migration", "legacy", "homes", "move"):
+    for name in _OPTIONAL:
         if value := getattr(known, name):
             stored += (name, value)
     return Verb("route", stored, _read)
@@ -58,6 +61,9 @@ def _read(reply: Any) -> RouteRecord | None:
         migration=stored_text(known.get("migration", b"")),
         legacy=stored_text(known.get("legacy", b"")),
         homes=number(known.get("homes")),
+        firsts=stored_text(known.get("firsts", b"")),
+        leaving=stored_text(known.get("leaving", b"")),
+        arrived=stored_text(known.get("arrived", b"")),
         move=stored_text(known.get("move", b"")),
     )
 

@@ -42,7 +42,7 @@ def look(roaming: Roaming, owner: Any, work: dict[int, int | Exception]) -> tupl
 
 def test_it_looks_after_it_was_idle_for_a_while_and_then_every_second() -> None:
     clock = FakeClock()
-    roaming = Roaming(range(3), clock, lambda: 3)
+    roaming = Roaming(range(3), clock, lambda: range(3))
     assert not roaming.is_idle(core())
     assert roaming.wait_s(60.0) == IDLE_S
 
@@ -57,7 +57,7 @@ def test_it_looks_after_it_was_idle_for_a_while_and_then_every_second() -> None:
 
 def test_a_job_restarts_the_time() -> None:
     clock = FakeClock()
-    roaming = Roaming(range(3), clock, lambda: 3)
+    roaming = Roaming(range(3), clock, lambda: range(3))
     clock.advance(IDLE_S)
     assert not roaming.is_idle(core(claimed=True))
     assert not roaming.is_idle(core(tells=True))
@@ -70,7 +70,7 @@ def test_a_job_restarts_the_time() -> None:
 
 
 def test_it_leaves_for_work_first_and_then_for_what_waits_for_limits() -> None:
-    roaming = Roaming(range(4), FakeClock(), lambda: 4)
+    roaming = Roaming(range(4), FakeClock(), lambda: range(4))
 
     assert look(roaming, core(), {1: 1, 3: 2}) == (True, [1, 2, 3])
 
@@ -80,7 +80,7 @@ def test_it_leaves_for_work_first_and_then_for_what_waits_for_limits() -> None:
 
 
 def test_with_parked_jobs_of_its_own_it_leaves_only_for_what_can_run() -> None:
-    roaming = Roaming(range(3), FakeClock(), lambda: 3)
+    roaming = Roaming(range(3), FakeClock(), lambda: range(3))
 
     assert look(roaming, core(gates=True), {1: 1})[0] is False
     assert look(roaming, core(gates=True), {1: 1, 2: 2})[0] is True
@@ -88,7 +88,7 @@ def test_with_parked_jobs_of_its_own_it_leaves_only_for_what_can_run() -> None:
 
 
 def test_a_server_that_is_away_has_no_work() -> None:
-    roaming = Roaming(range(3), FakeClock(), lambda: 3)
+    roaming = Roaming(range(3), FakeClock(), lambda: range(3))
 
     assert look(roaming, core(), {1: UnavailableError("away"), 2: 2})[0] is True
 
@@ -96,7 +96,7 @@ def test_a_server_that_is_away_has_no_work() -> None:
 
 
 def test_many_partitions_are_asked_in_turns() -> None:
-    roaming = Roaming(range(100), FakeClock(), lambda: 100)
+    roaming = Roaming(range(100), FakeClock(), lambda: range(100))
     asked: list[int] = []
 
     for _ in range(7):
@@ -109,7 +109,7 @@ def test_many_partitions_are_asked_in_turns() -> None:
 
 def test_it_looks_at_new_partitions_first_and_not_at_those_that_are_gone() -> None:
     count = 3
-    roaming = Roaming(range(3), FakeClock(), lambda: count)
+    roaming = Roaming(range(3), FakeClock(), lambda: range(count))
     look(roaming, core(), {})
 
     count = 5
@@ -122,15 +122,15 @@ def test_it_looks_at_new_partitions_first_and_not_at_those_that_are_gone() -> No
 
 
 def test_one_that_has_the_only_partition_has_nowhere_to_look() -> None:
-    assert look(Roaming([0], FakeClock(), lambda: 1), core(), {}) == (False, [])
+    assert look(Roaming([0], FakeClock(), lambda: range(1)), core(), {}) == (False, [])
 
 
 def test_a_list_that_is_up_to_date_keeps_its_order() -> None:
     order = [3, 0, 2, 1]
-    keep_up(order, 4)
+    keep_up(order, range(4))
     assert order == [3, 0, 2, 1]
 
-    keep_up(order, 6)
+    keep_up(order, range(6))
     assert order == [4, 5, 3, 0, 2, 1]
-    keep_up(order, 1)
+    keep_up(order, range(1))
     assert order == [0]

@@ -1,0 +1,59 @@
+"""Where the partition of a consumer is: the server that it was acquired on, until it is left.
+
+called    the place of the last call, which stays in use when the route no longer names it
+owned     where the partition was acquired; the route may say by now that it is elsewhere, and what
+          is left to do there, its last records and the release, is done there
+"""
+
+from __future__ import annotations
+
+from queuepool.client.pool import QueuePool
+from queuepool.errors import ConfigurationError
+from queuepool.partitions.partition import Partition
+from queuepool.servers import Bell
+
+
+class Whereabouts:
+    """The places that a consumer of one worker pool calls."""
+
+    def __init__(self, pool: QueuePool, worker_pool: str) -> None:
+        self._pool, self._worker_pool = pool, worker_pool
+        self._called: Partition | None = None
+        self._owned: Partition | None = None
+
+    def place(self, number: int) -> Partition:
+        """Return a partition; the one that is owned here where it was acquired.
+
+        Raises ConfigurationError for one that there is not, and was not at the last call.
+        """
+        if self._owned is not None and self._owned.number == number:
+            return self._owned
+        try:
+            self._called = self._pool.partition(number, self._worker_pool)
+        except ConfigurationError:
+            if self._called is None or self._called.number != number:
+                raise
+        return self._called
+
+    def acquire(self, number: int) -> Bell:
+        """Note that a partition is owned from now on; return what wakes its owner."""
+        called = self._called  # the one that was acquired just now
+        if called is None or called.number != number:
+            called = self.place(number)
+        self._owned = called
+        return called.server.doorbell(called.key)
+
+    def leave(self) -> None:
+        """Note that no partition is owned any more."""
+        self._owned = None
+
+    def has_moved(self) -> bool:
+        """Return whether the partition that is owned here is on another server by now."""
+        owned = self._owned
+        if owned is None:
+            return False
+        try:
+            now = self._pool.partition(owned.number, self._worker_pool)
+        except ConfigurationError:  # there is no such partition any more
+            return False
+        return now.server is not owned.server

@@ -1,0 +1,189 @@
+"""queuepool move with two real servers: under load, refused, aborted, and watched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+import redis
+
+from queuepool import PoolConfig, QueuePool
+from queuepool.cli.exits import Exit
+from queuepool.errors import QueuePoolError
+from queuepool.partitions.route import Leave
+from queuepool.process.embedded import EmbeddedServer
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import build
+from queuepool.verbs.owner import verbs as own
+from tests.conftest import ServerFactory
+from tests.contract import world as w
+from tests.integration.cli.load import KEYS, MakePool, Producer, Work, leading
+from tests.shell import Shell
+from tests.waiting import wait_until
+
+
+@pytest.fixture
+def big(server_factory: ServerFactory) -> EmbeddedServer:
+    return server_factory()
+
+
+@pytest.fixture
+def config(redis_url: str, big: EmbeddedServer, stage: str) -> PoolConfig:
+    topology = build({"main": redis_url, "big": big.url}, 2, "0-1=main")
+    return PoolConfig(topology=topology, keyspace=Keyspace(stage))
+
+
+@pytest.fixture
+def make_pool(config: PoolConfig) -> Iterator[MakePool]:
+    with ExitStack() as pools:
+        yield lambda: pools.enter_context(QueuePool(config=replace(config)))
+
+
+@pytest.fixture
+def app(make_pool: MakePool) -> QueuePool:
+    made = make_pool()
+    made.route.read(Leave.RECORD)
+    return made
+
+
+@pytest.fixture
+def commands(shell: Shell, config: PoolConfig, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    monkeypatch.delenv("QUEUEPOOL_URL")
+    monkeypatch.setenv("QUEUEPOOL_SERVERS", json.dumps(dict(config.topology.servers)))
+    monkeypatch.setenv("QUEUEPOOL_PLACEMENT", "0-1=main")
+    monkeypatch.setenv("QUEUEPOOL_PARTITIONS", "2")
+    monkeypatch.setattr("queuepool.cli.inspection.moving.TAKEN_UP_S", 5.0)
+    return shell
+
+
+def move(shell: Shell, partitions: str, server: str) -> dict[str, object]:
+    done = shell.run("move", partitions, "--to", server, "--wait", "--json")
+    assert done == Exit.OK, shell.err
+    found: dict[str, object] = shell.lines[-1]
+    return found
+
+
+def servers(shell: Shell) -> list[str]:
+    return [str(line["server"]) for line in shell.json("partitions", "show")]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_partitions_go_to_another_server_and_back_under_load(
+    commands: Shell, app: QueuePool, make_pool: MakePool
+) -> None:
+    work = Work()
+    with leading(make_pool), work.consumers(make_pool, 4):
+        with Producer([app, make_pool()]) as producer:
+            producer.goes_on()
+            for numbers, server in (("1", "big"), ("0", "big"), ("0,1", "main"), ("1", "big")):
+                assert move(commands, numbers, server)["stage"] == "ended"
+                producer.goes_on()
+        wait_until(lambda: work.has_run(producer.sent), 120)
+        wait_until(lambda: not any(p.observe().jobs for p in app.partitions()), 30)
+
+    assert servers(commands) == ["main", "big"]
+    assert work.count == producer.sent, "nothing ran twice"
+    for key, numbers_run in work.ran.items():
+        assert numbers_run == sorted(numbers_run), key
+
+
+def test_jobs_move_and_the_command_tells(
+    commands: Shell, app: QueuePool, make_pool: MakePool, big: EmbeddedServer
+) -> None:
+    for n in range(KEYS):
+        app.enqueue_many("note", ({"key": "", "n": i} for i in range(5)), partition_key=f"k{n}")
+    before = app.partition(1).observe().jobs
+    with leading(make_pool):
+        found = move(commands, "1", "big")
+        assert (found["partitions"], found["stage"]) == (2, "ended")
+        lines = commands.json("partitions", "show")
+        assert [(line["server"], line["jobs"]) for line in lines] == [
+            ("main", 5 * KEYS - before),
+            ("big", before),
+        ]
+        assert commands.run("moves") == Exit.OK
+        assert "of partition 1 to server big, has ended" in commands.out
+        commands.run("log", "--kind", "act")
+        assert "move 1 --to big" in commands.out
+    app.route.read()
+    assert [place.audit().clean for place in app.partitions()] == [True, True]
+    assert sum(app.group(f"k{n}").status().left for n in range(KEYS)) == 5 * KEYS
+
+
+def test_what_cannot_begin_is_refused_and_changes_nothing(
+    commands: Shell, app: QueuePool, make_pool: MakePool, big: EmbeddedServer
+) -> None:
+    before = app.route.read()
+
+    def refused(partitions: str, server: str, says: str) -> Exit:
+        done = commands.run("move", partitions, "--to", server)
+        assert says in commands.err
+        assert app.route.read() == before
+        return Exit(done)
+
+    assert refused("1", "big", "no coordinator leads") == Exit.FAILED
+    with leading(make_pool):
+        assert refused("1", "huge", "QUEUEPOOL_SERVERS names main, big") == Exit.USAGE
+        assert refused("2", "big", "there is no partition 2: use 0 to 1") == Exit.USAGE
+        assert refused("1", "main", "on server 'main' already") == Exit.FAILED
+        there = redis.Redis.from_url(big.url)
+        there.config_set("maxmemory", 1)
+        assert refused("1", "big", "raise its maxmemory") == Exit.FAILED
+        there.config_set("maxmemory", 0)
+        there.hset(app.partition(1).key + b":j", "x", "y")
+        assert refused("1", "big", "1 jobs under the keys of partition 1 already") == Exit.FAILED
+        big.kill()
+        assert refused("1", "big", "not all partitions answer") == Exit.UNAVAILABLE
+
+
+def test_a_second_move_is_refused_and_an_abort_goes_back(
+    commands: Shell, app: QueuePool, make_pool: MakePool
+) -> None:
+    key = "import-42"  # of partition 1
+    app.enqueue_many("note", ({"key": key, "n": n} for n in range(9)), partition_key=key)
+    owned = app.partition(1).acquire(lease_s=60)
+    assert not isinstance(owned, own.Held)
+    claims = w.claim(owned, 1)
+    with leading(make_pool):
+        assert commands.run("move", "1", "--to", "big") == Exit.OK, commands.err
+        assert "no consumer has the new place yet" in commands.out + commands.err
+        assert commands.run("move", "0", "--to", "big") == Exit.FAILED
+        assert "is under way" in commands.err
+        assert commands.run("moves", "abort") == Exit.OK
+        w.finish(owned, claims)
+        assert commands.run("moves", "watch", "--interval", "0.05s") == Exit.OK
+    assert servers(commands) == ["main", "main"]
+    assert app.partition(1).group(key.encode()).left == 8
+
+
+def test_a_consumer_of_the_partition_follows_it(
+    commands: Shell, app: QueuePool, make_pool: MakePool
+) -> None:
+    work = Work()
+    with leading(make_pool), work.consumer(make_pool(), partition="1"):
+        app.enqueue("note", {"key": "import-42", "n": 0}, partition_key="import-42")
+        wait_until(lambda: work.has_run(1), 30)
+        move(commands, "1", "big")
+        app.enqueue("note", {"key": "import-42", "n": 1}, partition_key="import-42")
+        wait_until(lambda: work.has_run(2), 30)
+    assert work.ran == {"import-42": [0, 1]}
+
+
+def test_a_process_without_the_server_is_told_and_writes_nothing(
+    commands: Shell, app: QueuePool, make_pool: MakePool, redis_url: str, stage: str
+) -> None:
+    config = PoolConfig(
+        topology=build({"main": redis_url}, 2, "0-1=main"), keyspace=Keyspace(stage)
+    )
+    with QueuePool(config=replace(config, retry_for_s=0.5)) as without:
+        without.enqueue("note", {"key": "import-42", "n": 0}, partition_key="import-42")
+        with leading(make_pool):
+            move(commands, "1", "big")
+        with pytest.raises(QueuePoolError, match="names server 'big', which QUEUEPOOL_SERVERS"):
+            without.enqueue("note", {"key": "import-42", "n": 1}, partition_key="import-42")
+    app.route.read()
+    assert [place.observe().jobs for place in app.partitions()] == [0, 1]
