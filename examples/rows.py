@@ -6,7 +6,7 @@ from contextlib import suppress
 from queuepool import JobContext, task
 
 db = sqlite3.connect("rows.sqlite", timeout=60, check_same_thread=False, isolation_level=None)
-with suppress(sqlite3.OperationalError):  # another process is doing it
+with suppress(sqlite3.OperationalError):  # another process is switching the mode
     db.execute("PRAGMA journal_mode = WAL")
 db.execute("PRAGMA synchronous = NORMAL")
 db.execute("CREATE TABLE IF NOT EXISTS rows (job PRIMARY KEY, id, name, city)")

@@ -16,7 +16,7 @@ db = sqlite3.connect(
     check_same_thread=False,
     isolation_level=None,
 )
-with suppress(sqlite3.OperationalError):  # another process is doing it
+with suppress(sqlite3.OperationalError):  # another process is switching the mode
     db.execute("PRAGMA journal_mode = WAL")
 db.execute("PRAGMA synchronous = NORMAL")
 db.execute("CREATE TABLE IF NOT EXISTS rows (job PRIMARY KEY, id, name, city)")
