@@ -22,11 +22,13 @@ import contextlib
 import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 
 from coordinator.core.moves import records
 from coordinator.core.moves.parts import Way, fitting, next_way
+from coordinator.core.moves.recent import Recent
 from coordinator.loop.carrying import BehindError, Carrier, ChangedError, InterruptedMoveError
 from coordinator.snapshots.moves import MoveBoard
 from queuepool.client.pool import QueuePool
@@ -35,7 +37,7 @@ from queuepool.errors.hindrances import start_thread
 from queuepool.models import RouteRecord
 from queuepool.models.places import new_place
 from queuepool.routing.moves import Move, Stage, differing, move_text, read_move, table_of
-from queuepool.routing.views import read_slots, slots_text
+from queuepool.routing.ranges import read_slots, slots_text
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator import verbs as operate
 
@@ -60,10 +62,12 @@ class Mover:
         board: MoveBoard | None = None,
         interval_s: float = INTERVAL_S,
         drain_s: float = DRAIN_S,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pool, self._epoch, self._interval_s = pool, epoch, interval_s
         self._stopping, self._board = threading.Event(), board or MoveBoard()
-        self._of_epoch = 0
+        self._of_epoch, self._clock = 0, clock
+        self._recent = Recent()
         self._carrier = Carrier(
             pool, share=share / 100, drain_s=drain_s, going=self._going, rest=self._stopping.wait
         )
@@ -86,7 +90,10 @@ class Mover:
 
     def look(self) -> float:
         """Do the next step, if this process leads; return how long to pause. Does not raise."""
-        self._of_epoch = self._epoch()
+        epoch, before = self._epoch(), self._of_epoch
+        self._of_epoch = epoch
+        if epoch != before:
+            self._recent.forget()
         try:
             pause_s = self._step() if self._of_epoch else self._forget()
         except InterruptedMoveError:
@@ -106,6 +113,18 @@ class Mover:
 
     def _going(self) -> bool:
         return self._epoch() == self._of_epoch != 0 and not self._stopping.is_set()
+
+    def _rest(self, record: RouteRecord | None, move: Move | None) -> float:
+        """Do what is left when nothing moves: forget where slots were."""
+        if (
+            record is not None
+            and record.former
+            and not self._recent.still(record.former, self._clock())
+        ):
+            places = self._pool.places()
+            changed = self._change(record, move, former="")
+            self._carrier.tell(places, changed)  # who asks former places stops asking
+        return self._forget()
 
     def _forget(self) -> float:
         """Assume nothing of what earlier steps did."""
@@ -138,7 +157,7 @@ class Mover:
         record = self._pool.config.topology.view.record
         move = read_move(record)
         if record is None or move is None or not move.under_way:
-            return self._forget()
+            return self._rest(record, move)
         if move.stage is Stage.ASKED:
             self._begin(record, move)
         elif record.moving:
@@ -161,10 +180,10 @@ class Mover:
         self._change(record, move.begun(), **records.begun(record, view, move))
         _log.info("moving %s", move.text)
 
-    def _change(self, record: RouteRecord, move: Move, **fields: str) -> int:
+    def _change(self, record: RouteRecord, move: Move | None, **fields: str) -> int:
         """Change the record that was read, and follow it; return its version."""
         server, key = self._pool.system
-        changes = {"move": move_text(move), **fields}
+        changes = {"move": move_text(move), **fields} if move is not None else fields
         if not self._going():
             raise InterruptedMoveError
         verb = operate.change_route(record.version, secrets.token_hex(8), changes)
@@ -262,7 +281,12 @@ class Mover:
         for place, walked in found.items():
             kept = self._carrier.carry(place, dest, record.version, walked, back=back, moved=moved)
             self._kept |= {(place.number, place.pool, group) for group in kept}
-        version = self._change(record, move.part(), **records.landed(view, move, slots, dest))
+        server = self._pool.config.topology.server_of(source)
+        former = self._recent.with_left(
+            record.former, self._clock(), partition=source, server=server, slots=slots
+        )
+        fields = records.landed(view, move, slots, dest, former=former)
+        version = self._change(record, move.part(), **fields)
         places = [*self._pool.places(source), *self._pool.places(dest)]
         self._carrier.tell(places, version)
         self._carrier.thaw(places, version)

@@ -28,7 +28,7 @@ class Chunk(msgspec.Struct, eq=False):
     taken: whether the sender received it, or was about to.
     chosen: those of its ids that the application chose; the library made the others.
     since: the version of the route by which the partition was chosen. version: the one that is
-    sent, 0 if a slot is on its way.
+    sent, 0 if a slot is on its way. asked: the one by which former places were asked for its ids.
     """
 
     partition: int
@@ -45,6 +45,7 @@ class Chunk(msgspec.Struct, eq=False):
     pool: str = DEFAULT_POOL
     version: int = 1
     since: int = 1
+    asked: int = 0
     _run: tuple[Any, ...] = ()
     _count_at: int = -1
 

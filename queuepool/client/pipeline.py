@@ -30,6 +30,7 @@ from queuepool.client.delivery import (
 )
 from queuepool.client.interruption import Source, attach_results, note_sending, note_unsent
 from queuepool.client.network import Network
+from queuepool.client.recalling import is_doubtful
 from queuepool.client.results import EnqueueResults
 from queuepool.client.sender import Sender
 from queuepool.errors import LocalError, UnavailableError
@@ -150,7 +151,8 @@ class Bulk:
             for open_one in self._pipes.values():
                 open_one.close()  # a partition may be on another server by now
             self._since = chunk.since
-        if not self._network.may_send(chunk.since):
+        view = self._sender.config.topology.view
+        if not self._network.may_send(chunk.since) or is_doubtful(chunk, view):
             self._settle()
             self._network.do(self._sender.batch([chunk], self.results))
             return

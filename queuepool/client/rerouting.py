@@ -40,6 +40,7 @@ def rerouted(
             part = found[where] = Chunk(where[0], places.partition(where[0]), pool=chunk.pool)
             part.version, part.since, part.taken = where[1], view.version, True
             part.sent_s, part.unanswered_since_s = chunk.sent_s, chunk.unanswered_since_s
+            part.asked = chunk.asked
         part.add(run, job_id, tail, wishes.get(place + 1))
         part.positions.append(chunk.positions[place])
         if job_id in chunk.chosen:
@@ -51,6 +52,11 @@ def waits(chunk: Chunk, view: View) -> bool:
     """Return whether all jobs of a chunk are of slots that are on their way."""
     moving = view.moving
     return bool(moving) and all(codec.slot_of_tail(tail) in moving for _, _, tail in _jobs(chunk))
+
+
+def slots_of(chunk: Chunk) -> Iterator[tuple[bytes, int]]:
+    """Yield the id of each job, and its slot."""
+    return ((job_id, codec.slot_of_tail(tail)) for _, job_id, tail in _jobs(chunk))
 
 
 def _jobs(chunk: Chunk) -> Iterator[tuple[tuple[Any, ...], bytes, bytes]]:

@@ -39,6 +39,7 @@ from queuepool.client.durability import Confirmation, batched
 from queuepool.client.effects import Call, Follow, Pause, Steps
 from queuepool.client.interruption import Source, attach_results, note_sending, note_unsent
 from queuepool.client.questions import ask_each
+from queuepool.client.recalling import is_doubtful, recalled
 from queuepool.client.rerouting import rerouted, waits
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import MovedError, UnavailableError
@@ -72,7 +73,9 @@ class Sender:
         """
         since_s = monotonic()
         try:
-            (answer,) = self._read([chunk], (yield self._call([chunk])))
+            answer: Answer | None = None
+            if not is_doubtful(chunk, self.config.topology.view):
+                (answer,) = self._read([chunk], (yield self._call([chunk])))
             if isinstance(answer, SETTLED):
                 return enqueued(chunk, answer)
             results = EnqueueResults()
@@ -112,8 +115,13 @@ class Sender:
         since_s = monotonic()
         for chunk in chunks:
             note_sending(results, chunk, since_s)
-        found = self._read(chunks, (yield self._call(chunks)))
-        yield from self._send_again(note_settled(results, chunks, found), results, since_s)
+        view = self.config.topology.view
+        if any(is_doubtful(chunk, view) for chunk in chunks):
+            left: deque[tuple[Chunk, Answer | None]] = deque((chunk, None) for chunk in chunks)
+        else:
+            found = self._read(chunks, (yield self._call(chunks)))
+            left = note_settled(results, chunks, found)
+        yield from self._send_again(left, results, since_s)
 
     def _send_again(
         self, left: deque[tuple[Chunk, Answer | None]], results: EnqueueResults, since_s: float
@@ -137,12 +145,19 @@ class Sender:
     ) -> Steps[Sequence[Chunk]]:
         """Send a chunk until it is settled; or return its parts by a newer route, to be sent."""
         while True:
-            if answer is None:
-                (answer,) = self._read([chunk], (yield self._call([chunk])))
-            if isinstance(answer, MovedError):
-                parts = yield from self._parts(chunk, delivery)
-                if parts is not None:
-                    return parts
+            try:
+                if answer is None and is_doubtful(chunk, self.config.topology.view):
+                    parts = yield from self._new_ones(chunk, delivery)
+                    if parts is not None:
+                        return parts
+                if answer is None:
+                    (answer,) = self._read([chunk], (yield self._call([chunk])))
+                if isinstance(answer, MovedError):
+                    parts = yield from self._parts(chunk, delivery)
+                    if parts is not None:
+                        return parts
+            except UnavailableError as error:  # of a place that was asked for ids
+                answer = error
             pause_s = delivery.pause_after(answer, monotonic(), random.random())
             if pause_s is None:
                 return ()
@@ -151,6 +166,13 @@ class Sender:
             else:
                 yield Pause(pause_s)
                 answer = None
+
+    def _new_ones(self, chunk: Chunk, delivery: Delivery) -> Steps[Sequence[Chunk] | None]:
+        """Return a chunk without the ids that former places know; None if they know none."""
+        view = self.config.topology.view
+        stored = yield from recalled(chunk, self.config, view)
+        delivery.note_stored(stored)
+        return rerouted(chunk, self.config, view, stored) if stored else None
 
     def _parts(self, chunk: Chunk, delivery: Delivery) -> Steps[Sequence[Chunk] | None]:
         """Return a chunk that was turned away by a newer route; None while it has to wait."""

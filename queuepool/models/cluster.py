@@ -146,7 +146,8 @@ class RouteRecord:
     that are without still. homes: how many partitions there were when the first ones were to move,
     which limits keep as homes; 0: none ever were. firsts: on which servers these were, if they
     moved since. leaving: partitions on their way to other servers; arrived: slots that are there.
-    move: what is under way. All as stored; see queuepool.routing.views and .moves.
+    former: where slots were lately. move: what is under way. All as stored; see
+    queuepool.routing.views and .moves.
     """
 
     version: int
@@ -162,6 +163,7 @@ class RouteRecord:
     firsts: str = ""
     leaving: str = ""
     arrived: str = ""
+    former: str = ""
     move: str = ""
 
 

@@ -6,6 +6,7 @@ Numbers of places, of which a partition may have several while the queue lives:
     4096         legacy: the place of a queue without partitions
     8192 + 3     the new place of partition 3, on another server, while it moves there
     16384 + 3    where partition 3 was at first, if it moved since: limits have their home there
+    32768 + 3    where partition 3 was when slots left it lately; on further servers: + 8192 each
 
 The keys of all places of a partition have the same names, each on its own server.
 """
@@ -21,7 +22,8 @@ DEFAULT_POOL = "default"
 MAX_SLOTS = 4096
 LEGACY = 4096  # the number of the place that all jobs have in a queue without partitions
 LEGACY_NAME = "legacy"
-NEW_PLACE, FIRST_PLACE = 8192, 16384
+NEW_PLACE, FIRST_PLACE, FORMER_PLACE = 8192, 16384, 32768
+PLACES = 8192  # what tells places of one partition from each other is a multiple of this
 MAX_POOLS = 15  # of a partition, besides the default one
 _NAME = re.compile("[a-z][a-z0-9_-]{0,31}")
 
@@ -58,7 +60,7 @@ def first_place(partition: int) -> int:
 
 def partition_at(place: int) -> int:
     """Return the partition of a place."""
-    return place % NEW_PLACE
+    return place % PLACES
 
 
 def check_slots(slots: object) -> int:

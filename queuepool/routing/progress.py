@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from queuepool.models import RouteRecord
 from queuepool.routing.moves import Move, Stage, differing, table_of
-from queuepool.routing.views import View, read_slots, read_table
+from queuepool.routing.ranges import read_slots
+from queuepool.routing.views import View, read_table
 
 
 @dataclass(frozen=True, slots=True)

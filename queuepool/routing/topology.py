@@ -16,7 +16,9 @@ from dataclasses import dataclass, field, replace
 from queuepool.errors import ConfigurationError
 from queuepool.models import RouteRecord
 from queuepool.models.places import FIRST_PLACE, LEGACY, NEW_PLACE, partition_at
-from queuepool.routing.views import ALL_SLOTS, OPEN, TABLE, View, read_slots, read_table
+from queuepool.routing.former import read_former
+from queuepool.routing.ranges import read_slots
+from queuepool.routing.views import ALL_SLOTS, OPEN, TABLE, View, read_table
 
 _RULE = re.compile(r"\s*(\d+)(?:-(\d+))?\s*=\s*([A-Za-z0-9_.-]+)\s*")
 MAX_PARTITIONS = 4096
@@ -98,6 +100,7 @@ class Topology:
             _named(self.servers, record.leaving, count, "its list of leaving partitions"),
             read_slots(record.arrived),
             _named(self.servers, record.firsts, places, "its list of first places"),
+            read_former(record.former, self.servers),
         )
 
     def server_of(self, partition: int) -> str:
@@ -105,6 +108,8 @@ class Topology:
         placement, retired = self.view.placement, self.view.retired
         if partition == LEGACY and self.view.is_open:
             return self.system
+        if partition in self.view.former.servers:
+            return self.view.former.servers[partition]
         if partition >= FIRST_PLACE and partition_at(partition) in self.view.firsts:
             return self.view.firsts[partition_at(partition)]
         if FIRST_PLACE > partition >= NEW_PLACE:  # once the move has ended: where that is by now

@@ -13,6 +13,7 @@
     firsts    3=main: where homes were at first, and are still, of partitions that moved since
     leaving   3=big: partitions on their way to another server, where each has a new place
     arrived   0-15,99: slots that are at the new place of their partition already
+    former    3@main=0-15,99: where slots were lately, see queuepool.routing.former
     move      the move that is under way, see queuepool.routing.moves
 
 A view never changes: calls take the newest one, and compare the version of the one they took.
@@ -21,12 +22,13 @@ A view never changes: calls take the newest one, and compare the version of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from queuepool.errors import ConfigurationError
 from queuepool.models import RouteRecord
 from queuepool.models.places import LEGACY, first_place, new_place
+from queuepool.routing.former import NOWHERE, Former
 from queuepool.routing.slots import SLOTS, key_bytes, slot_of
 
 MOD, TABLE = "mod", "table"
@@ -34,7 +36,6 @@ OPEN, SEALED = "open", "sealed"
 ALL_SLOTS = frozenset(range(SLOTS))
 _DIGITS = 3
 _TABLE = re.compile(f"[0-9a-f]{{{_DIGITS * SLOTS}}}")
-_RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +60,7 @@ class View:
     leaving: Mapping[int, str] = field(default_factory=dict)
     arrived: frozenset[int] = frozenset()
     firsts: Mapping[int, str] = field(default_factory=dict)
+    former: Former = NOWHERE
 
     def partition_of(self, slot: int) -> int:
         """Return where jobs of a slot go: a partition, its new place, or LEGACY."""
@@ -123,25 +125,3 @@ def read_table(text: str, partitions: int) -> tuple[int, ...]:
 def table_text(table: Sequence[int]) -> str:
     """Return a table as a record has it."""
     return "".join(f"{partition:0{_DIGITS}x}" for partition in table)
-
-
-def read_slots(text: str) -> frozenset[int]:
-    """Return the slots of ranges such as 0-15,99. Raises ConfigurationError."""
-    found = set[int]()
-    for part in text.split(",") if text else ():
-        match = _RANGE.fullmatch(part)
-        if match is None or int(match[2] or match[1]) >= SLOTS:
-            raise ConfigurationError(f"{part[:40]!r} is not a range of slots")
-        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return frozenset(found)
-
-
-def slots_text(slots: Iterable[int]) -> str:
-    """Return slots as ranges, such as 0-15,99."""
-    ranges: list[list[int]] = []
-    for slot in sorted(slots):
-        if ranges and ranges[-1][1] == slot - 1:
-            ranges[-1][1] = slot
-        else:
-            ranges.append([slot, slot])
-    return ",".join(f"{a}-{b}" if a < b else f"{a}" for a, b in ranges)

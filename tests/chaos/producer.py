@@ -9,10 +9,12 @@ prefix are a storm of the same ids. Exit code 0: every job was acknowledged.
 """
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from queuepool import EnqueueStatus, Job, QueuePool
 from queuepool.errors import UnavailableError
@@ -27,7 +29,7 @@ class Options:
     """What to enqueue.
 
     bytes: of filling in each payload. pause_s: between two batches. groups: spread over so many
-    partition keys.
+    partition keys. until: no more once there is such a file where events are noted.
     """
 
     prefix: str
@@ -38,6 +40,7 @@ class Options:
     groups: int = 4
     task: str = "chaos_work"
     bytes: int = 0
+    until: str = ""
 
 
 def main() -> int:
@@ -46,6 +49,8 @@ def main() -> int:
     pause = threading.Event()
     with QueuePool.from_env() as pool:
         for first in range(0, options.jobs, options.batch):
+            if options.until and (Path(os.environ["TEST_RECORDS"]) / options.until).exists():
+                break
             numbers = range(first, min(first + options.batch, options.jobs))
             missing = [_job(options, n) for n in numbers]
             while missing:

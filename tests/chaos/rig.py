@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic_ns
@@ -29,7 +29,7 @@ from queuepool.models import JobState, PartitionState
 from queuepool.partitions.partition import Partition
 from queuepool.process.embedded import EmbeddedServer, find_server_binary
 from queuepool.protocol.keys import Keyspace
-from queuepool.routing.topology import build
+from queuepool.routing.topology import Topology, build
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.verbs.owner import verbs as own
@@ -101,13 +101,14 @@ class Rig:
         self.consumers: list[ConsumerProcess] = []
         self.producers: list[Producer] = []
         self.strikes: list[Strike] = []
+        self.environment: Mapping[str, str] = {}  # of processes that start from now on
         self._ending = ExitStack()
 
     def __enter__(self) -> Self:
         try:
             self._ending.enter_context(self.server)
             config = PoolConfig(
-                topology=build({"main": self.server.url}, self.partitions, ""),
+                topology=self.topology(),
                 keyspace=Keyspace(STAGE),
                 timeout_s=2.0,
                 retry_for_s=20.0,
@@ -121,13 +122,23 @@ class Rig:
     def __exit__(self, *_exc: object) -> None:
         self._ending.close()
 
+    def topology(self) -> Topology:
+        """Return where partitions are at first."""
+        return build({"main": self.server.url}, self.partitions, "")
+
+    def places(self) -> Sequence[Partition]:
+        """Return all partitions that may have jobs, or had some."""
+        return self.pool.partitions()
+
     # -- processes -------------------------------------------------------------------------------
 
     def consumer(self, *, url: str | None = None, **settings: Any) -> ConsumerProcess:
         """Start a consumer; settings are those of CONSUMER_*, by their names."""
         values = {"app": "tests.chaos.app", "partition": "auto", "lease_s": LEASE_S, **settings}
         values["partitions"] = self.partitions
-        process = ConsumerProcess(url or self.server.url, STAGE, self.directory, **values)
+        process = ConsumerProcess(
+            url or self.server.url, STAGE, self.directory, environment=self.environment, **values
+        )
         self._ending.callback(process.kill)
         self.consumers.append(process)
         return process
@@ -135,7 +146,9 @@ class Rig:
     def coordinator(self, *, url: str | None = None, **settings: Any) -> CoordinatorProcess:
         """Start a coordinator; settings are those of COORDINATOR_*. Returns when it is ready."""
         settings["partitions"] = self.partitions
-        process = CoordinatorProcess(url or self.server.url, STAGE, **settings)
+        process = CoordinatorProcess(
+            url or self.server.url, STAGE, environment=self.environment, **settings
+        )
         self._ending.callback(process.kill)
         return process
 
@@ -148,6 +161,7 @@ class Rig:
             "QUEUEPOOL_PARTITIONS": str(self.partitions),
             "QUEUEPOOL_TIMEOUT_S": "1",
             "TEST_RECORDS": str(self.directory),
+            **self.environment,
         }
         log = self.directory / f"producer-{len(self.producers)}"
         process = Producer(env, log, {"prefix": "job", **options})
@@ -185,7 +199,7 @@ class Rig:
 
     def observe(self) -> list[PartitionState]:
         """Return the state of every partition."""
-        return [observe(partition) for partition in self.pool.partitions()]
+        return [observe(place) for place in self.places()]
 
     def count(self, counter: str) -> int:
         """Return a counter, summed over the partitions."""
@@ -248,7 +262,7 @@ class Rig:
 
     def _book(self, process: ConsumerProcess) -> frozenset[str]:
         ids: set[bytes] = set()  # also of jobs that it claimed and did not begin
-        for partition in self.pool.partitions():
+        for partition in self.places():
             owner = observe(partition).owner
             if owner is not None and owner.host.endswith(f":{process.pid}"):
                 ownership = own.Ownership(partition.number, "", owner.epoch)
@@ -264,7 +278,7 @@ class Rig:
         dead = left = 0
         problems = []
         wanted = sorted(ids)
-        for partition in self.pool.partitions():
+        for partition in self.places():
             state = observe(partition)
             counters.update(state.counters)
             dead, left = dead + state.dead, left + state.jobs - state.dead
@@ -293,7 +307,8 @@ def _states(partition: Partition, ids: Sequence[str]) -> dict[str, JobState]:
     """Return the states of those ids that a partition knows."""
     known: dict[str, JobState] = {}
     for first in range(0, len(ids), _BATCH):
-        verbs = [produce.status(i, partition.number) for i in ids[first : first + _BATCH]]
+        some = ids[first : first + _BATCH]
+        verbs = [produce.status(i, partition.number, produce.ANY_VERSION) for i in some]
         for verb, reply in zip(verbs, partition.server.run(partition.key, verbs), strict=True):
             status = verb.read(reply)
             if status.state is not JobState.UNKNOWN:

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Set
 from queuepool.models import RouteRecord
 from queuepool.models.places import NEW_PLACE, partition_at
 from queuepool.routing.moves import Move, Stage, is_plain, table_of
+from queuepool.routing.ranges import slots_text
 from queuepool.routing.slots import SLOTS
-from queuepool.routing.views import MOD, TABLE, View, slots_text, table_text
+from queuepool.routing.views import MOD, TABLE, View, table_text
 
 Fields = dict[str, str]
 
@@ -30,9 +31,9 @@ def begun(record: RouteRecord, view: View, move: Move) -> Fields:
     return fields | {"partitions": str(move.largest), "layout": TABLE, "slots": table}
 
 
-def landed(view: View, move: Move, slots: Set[int], dest: int) -> Fields:
-    """Return what changes when slots have arrived at a place."""
-    fields = {"moving": ""}
+def landed(view: View, move: Move, slots: Set[int], dest: int, *, former: str) -> Fields:
+    """Return what changes when slots have arrived at a place. former: where slots were lately."""
+    fields = {"moving": "", "former": former}
     if move.to:
         there = slots if dest >= NEW_PLACE else frozenset[int]()
         return fields | {"arrived": slots_text((view.arrived - slots) | there)}

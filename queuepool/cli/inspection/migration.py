@@ -22,8 +22,9 @@ from queuepool.errors import ScriptError
 from queuepool.models import PartitionState, RouteRecord
 from queuepool.models.places import LEGACY
 from queuepool.partitions.partition import Partition
+from queuepool.routing.ranges import read_slots, slots_text
 from queuepool.routing.slots import SLOTS
-from queuepool.routing.views import OPEN, SEALED, read_slots, slots_text
+from queuepool.routing.views import OPEN, SEALED
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
 

@@ -9,7 +9,7 @@ from queuepool.models import RouteRecord
 from queuepool.verbs import Argument, Verb, fields, number
 
 _OPTIONAL = ("slots", "servers", "moving", "migration", "legacy", "homes", "firsts", "leaving",
-             "arrived", "move")  # fmt: skip
+             "arrived", "former", "move")  # fmt: skip
 
 
 def look() -> Verb[RouteRecord | None]:
@@ -64,6 +64,7 @@ def _read(reply: Any) -> RouteRecord | None:
         firsts=stored_text(known.get("firsts", b"")),
         leaving=stored_text(known.get("leaving", b"")),
         arrived=stored_text(known.get("arrived", b"")),
+        former=stored_text(known.get("former", b"")),
         move=stored_text(known.get("move", b"")),
     )
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from queuepool import AsyncQueuePool, PoolConfig, QueuePool
+from queuepool.routing.ranges import slots_text
 from queuepool.routing.slots import SLOTS, slot_of
 from queuepool.routing.topology import Topology
-from queuepool.routing.views import TABLE, slots_text, table_text
+from queuepool.routing.views import TABLE, table_text
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer
 from queuepool.testing.server import AsyncMemoryServer

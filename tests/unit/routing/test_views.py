@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from queuepool import ConfigurationError
 from queuepool.models import RouteRecord
+from queuepool.routing.ranges import read_slots, slots_text
 from queuepool.routing.slots import SLOTS
 from queuepool.routing.topology import Topology, build
-from queuepool.routing.views import MOD, TABLE, View, read_slots, read_table, slots_text, table_text
+from queuepool.routing.views import MOD, TABLE, View, read_table, table_text
 
 URLS = {"main": "redis://:secret@a", "big": "redis://b"}
 BY_MOD = tuple(slot % 4 for slot in range(SLOTS))

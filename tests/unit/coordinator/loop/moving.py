@@ -53,7 +53,7 @@ class Queue:
     """A queue of two partitions, the second one on a server of its own if there are two."""
 
     def __init__(self, servers: int = 1) -> None:
-        self.server = Mortal()
+        self.server, self.now_s = Mortal(), 0.0
         self.servers = {"main": self.server}
         if servers == 2:
             self.servers["big"] = Mortal()
@@ -62,10 +62,10 @@ class Queue:
         self.driver = self.pool()
         self.mover = self.elect()
 
-    def pool(self) -> QueuePool:
+    def pool(self, retry_for_s: float = 0.0) -> QueuePool:
         placement = "" if len(self.servers) == 1 else "0=main,1=big"
         topology = build(dict.fromkeys(self.servers, "memory:"), 2, placement)
-        config = PoolConfig(topology=topology, keyspace=Keyspace("t"), retry_for_s=0.0)
+        config = PoolConfig(topology=topology, keyspace=Keyspace("t"), retry_for_s=retry_for_s)
         return QueuePool(config=config, servers=dict(self.servers))
 
     def elect(self) -> Mover:
@@ -74,7 +74,13 @@ class Queue:
         self.driver.route.read()
         self.board = MoveBoard()
         self.mover = Mover(
-            self.driver, lambda: EPOCH, share=100, board=self.board, interval_s=0.0, drain_s=0.0
+            self.driver,
+            lambda: EPOCH,
+            share=100,
+            board=self.board,
+            interval_s=0.0,
+            drain_s=0.0,
+            clock=lambda: self.now_s,
         )
         return self.mover
 
@@ -95,8 +101,15 @@ class Queue:
         verb = operate.change_route(record.version, secrets.token_hex(4), changes)
         assert verb.read(server.run(key, [verb])[0])[0]
 
-    def ask(self, partitions: int) -> None:
-        self.change(lambda _: asked(self.ops.config.topology.view, partitions))
+    def ask(self, partitions: int, *, on: str = "") -> None:
+        """Ask for so many partitions; where there are several servers, new ones on this one."""
+        self.ops.route.read()
+        view = self.ops.config.topology.view
+        places = [*view.placement, *view.retired]
+        places += [on] * (partitions - len(places))
+        servers = ",".join(f"{n}={at}" for n, at in enumerate(places))
+        named = servers if len(self.servers) > 1 else ""
+        self.change(lambda _: asked(view, partitions, servers=named))
 
     def abort(self) -> None:
         def back(move: Move | None) -> Move:

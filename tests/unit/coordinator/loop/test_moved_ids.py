@@ -1,0 +1,137 @@
+"""Ids that ended where their slot was are recognised where it is: nothing is run twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from queuepool import AsyncQueuePool, EnqueueStatus, Job, UnavailableError
+from queuepool.routing.former import KEPT_S
+from queuepool.routing.moves import asked_to
+from queuepool.routing.slots import slot_of
+from queuepool.servers import Reply
+from queuepool.testing.server import AsyncMemoryServer
+from tests.unit.coordinator.loop.moving import KEYS, Queue
+
+
+def own_ids(queue: Queue, count: int = 3) -> list[EnqueueStatus]:
+    jobs = (
+        Job({"key": key, "n": n}, partition_key=key, job_id=f"{key}-{n}")
+        for key in KEYS
+        for n in range(count)
+    )
+    return [result.status for result in queue.app.enqueue_many("t", jobs)]
+
+
+@pytest.fixture(params=[1, 2], ids=["one server", "two"])
+def queue(request: pytest.FixtureRequest) -> Queue:
+    made = Queue(request.param)
+    assert set(own_ids(made)) == {EnqueueStatus.ACCEPTED}
+    made.run_all()
+    return made
+
+
+def places(queue: Queue) -> dict[str, int]:
+    queue.ops.route.read()
+    view = queue.ops.config.topology.view
+    return {key: view.partition_of(slot_of(key.encode())) for key in KEYS}
+
+
+def to_other_partitions(queue: Queue) -> None:
+    for count in (4, 3, 1):
+        queue.ask(count, on="main")
+        queue.drive()
+
+
+def to_another_server(queue: Queue) -> None:
+    if len(queue.servers) == 1:
+        to_other_partitions(queue)
+        return
+    for server in ("big", "main", "big"):
+        view = queue.ops.config.topology.view
+        queue.change(lambda _, view=view, to=server: asked_to(view, {0: to}))  # type: ignore[misc]
+        queue.drive()
+
+
+@pytest.mark.parametrize("move", [to_other_partitions, to_another_server])
+def test_an_id_that_ended_before_its_slot_moved_is_a_duplicate(queue: Queue, move) -> None:  # type: ignore[no-untyped-def]
+    move(queue)
+
+    assert set(own_ids(queue)) == {EnqueueStatus.DUPLICATE}
+    again = queue.app.enqueue("t", {}, partition_key="k0", job_id="k0-0")
+    assert again.status is EnqueueStatus.DUPLICATE
+    assert queue.run_all() == {}
+    assert own_ids(queue, 4).count(EnqueueStatus.ACCEPTED) == len(KEYS), "new ids are accepted"
+    assert queue.run_all() == {key: [3] for key in KEYS}
+
+
+def test_an_asyncio_pool_recognises_it_too(queue: Queue) -> None:
+    to_other_partitions(queue)
+
+    async def again() -> EnqueueStatus:
+        servers = {name: AsyncMemoryServer(server) for name, server in queue.servers.items()}
+        async with AsyncQueuePool(config=queue.app.config, servers=servers) as aio:
+            return (await aio.enqueue("t", {}, partition_key="k0", job_id="k0-0")).status
+
+    assert asyncio.run(again()) is EnqueueStatus.DUPLICATE
+
+
+def test_what_was_sent_without_an_answer_and_ended_is_accepted_once(queue: Queue) -> None:
+    """The library made the id; the job runs, and its slot moves, before the call is repeated."""
+    run_many, slept = queue.server.run_many, list[int]()
+
+    def lose_the_answer(calls) -> list[Reply]:  # type: ignore[no-untyped-def]
+        replies = run_many(calls)
+        if not slept and calls[0][1].script == "enqueue":
+            slept.append(1)
+            queue.run_all()
+            queue.ask(1, on="main")
+            queue.drive()
+            raise UnavailableError("gone")
+        return replies
+
+    producer = queue.pool(retry_for_s=5.0)
+    key = next(key for key in KEYS if producer.group(key).partition.number == 0)
+    queue.server.run_many = lose_the_answer  # type: ignore[method-assign]
+    assert producer.enqueue("t", {"key": key, "n": 9}, partition_key=key).status in (
+        EnqueueStatus.ACCEPTED,
+        EnqueueStatus.DUPLICATE,
+    )
+    assert slept
+    assert queue.run_all() == {}
+
+
+def test_another_job_of_that_id_in_the_old_partition_keeps_nobody_out(queue: Queue) -> None:
+    old = places(queue)
+    queue.ask(4, on="main")
+    queue.drive()
+    new = places(queue)
+    moved = next(key for key in KEYS if old[key] != new[key])
+    stayed = next(key for key in KEYS if old[key] == new[key] == old[moved])
+
+    for key in (stayed, moved):
+        assert queue.app.enqueue("t", {}, partition_key=key, job_id="x").status == "accepted"
+
+
+def test_former_places_are_forgotten_after_a_while_and_no_earlier(queue: Queue) -> None:
+    def former() -> str:
+        record = queue.ops.route.read()
+        assert record is not None
+        return record.former
+
+    to_other_partitions(queue)
+    assert former()
+    queue.now_s = KEPT_S - 1
+    queue.mover.look()
+    assert former()
+    queue.elect()  # who leads next counts from when it sees them
+    queue.mover.look()
+    queue.now_s += KEPT_S - 1
+    queue.mover.look()
+    assert former()
+    queue.now_s += 2
+    queue.mover.look()
+    assert not former()
+    queue.app.enqueue("t", {}, partition_key="k0")
+    assert not queue.app.config.topology.view.former, "producers are told"
