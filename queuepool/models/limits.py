@@ -15,6 +15,7 @@ MAX_COUNT = 1_000_000
 MAX_PER_S = 31 * 86_400.0
 _MAX_NAME = 64
 _NAME = re.compile(r"[A-Za-z0-9_.:@/-]{1,64}")
+_GATE = re.compile(r"[A-Za-z0-9_.:@/-][A-Za-z0-9_.:@/,-]{0,258}")  # as in gate_of.lua
 _TEXT = re.compile(r"[A-Za-z0-9_.:@/-]*")
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _DEFINITION = re.compile(r"(\d{1,7}):(\d{1,14}):(\d{1,7}):(\d{1,7}):(\d{1,7}):(\d{1,7})")
@@ -23,6 +24,14 @@ _DEFINITION = re.compile(r"(\d{1,7}):(\d{1,14}):(\d{1,7}):(\d{1,7}):(\d{1,7}):(\
 def is_limit_name(name: str) -> bool:
     """Return whether a limit may have this name."""
     return bool(_NAME.fullmatch(name))
+
+
+def limits_of(gate: str) -> tuple[str, ...]:
+    """Return the limits that a gate is named after, each once; none if that is not a gate's name.
+
+    Anyone who may enqueue can write such names: whatever scripts accept as one is one here.
+    """
+    return tuple(dict.fromkeys(filter(None, gate.split(",")))) if _GATE.fullmatch(gate) else ()
 
 
 def check_limit_name(name: object) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 from queuepool.client.pool import QueuePool
 from queuepool.errors import FencedError, UnavailableError
 from queuepool.models import ErrorRecord, JobState
-from queuepool.models.limits import is_limit_name
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol import codec
 from queuepool.protocol.batches import MARK
@@ -236,10 +235,9 @@ def _admit(owned: OwnedPartition, most: int) -> bool:
         page = owned.run(gates(cursor))
         cursor, begun = page.cursor, True
         for gate in page.gates:
-            if all(map(is_limit_name, gate.limits.split(","))):
-                n = min(most, _MOST_ADMITTED)
-                done = owned.run(admit(owned.ownership, gate.limits, n, most_waiting=n))
-                moved = moved or done.left < gate.parked
+            n = min(most, _MOST_ADMITTED)
+            done = owned.run(admit(owned.ownership, gate.limits, n, most_waiting=n))
+            moved = moved or done.left < gate.parked
     return moved
 
 

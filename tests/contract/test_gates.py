@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from queuepool.errors import ScriptError
+from queuepool.errors import InvalidInputError, ScriptError
 from queuepool.models import JobState
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.routing.slots import group_of
@@ -49,6 +49,40 @@ def test_a_foreign_value_in_place_of_a_ring_stops_an_admission_before_it_begins(
     server_world.client.delete(ring)
     assert admit(owned) == 1
     assert w.claim(owned).ids == [b"a"]
+
+
+NO_GATES = (b"", b",", b",mail", b"a b", b"\xff\xfe", b"x" * 260, b"a\nb", b"\x1b[2J", b"p|mail")
+
+
+def test_names_that_are_no_gates_are_not_listed(server_world: World) -> None:
+    planted = {name: "5" for name in NO_GATES}
+    for suffix in (b":gt", b":ga"):
+        server_world.client.hset(server_world.partition.key + suffix, mapping=planted)
+    server_world.damaged = True
+
+    assert gates(server_world) == {}
+
+
+@pytest.mark.parametrize("gate", NO_GATES, ids=range(len(NO_GATES)))
+def test_a_job_at_what_is_no_gate_runs_as_one_without_limits(
+    server_world: World, gate: bytes
+) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a"], limits=b"mail", delay_ms=1000)
+    server_world.client.hset(server_world.partition.key + b":lm", "a", b"p|" + gate)
+    server_world.advance(1)
+    w.promote(owned)
+
+    claims = w.claim(owned)
+
+    assert (claims.ids, claims.limits) == ([b"a"], [])
+    w.finish(owned, claims)
+
+
+@pytest.mark.parametrize("gate", [b",", b",mail", b"a b", b"x" * 260])
+def test_a_job_that_names_no_gate_is_refused(server_world: World, gate: bytes) -> None:
+    with pytest.raises(InvalidInputError, match="nothing was enqueued"):
+        w.enqueue(server_world, ["a"], limits=gate)
 
 
 def test_jobs_with_limits_are_parked_and_claims_do_not_see_them(world: World) -> None:

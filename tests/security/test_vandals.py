@@ -99,6 +99,36 @@ def delayed() -> Iterator[Act]:
             yield "SADD", "dg:victims", job_id
 
 
+def gates() -> Iterator[Act]:
+    names = (b"", b",,", b"mail,mail", b",mail", b"a b", b"\xff\xfe", b"x" * 5000, b"mail")
+    for gate in names:
+        yield "HSET", "gt", gate, 5
+        yield "HSET", "ga", gate, NUMBERS[len(gate) % len(NUMBERS)]
+        yield "RPUSH", b"gr:2:" + gate, b"victims", b"", b"\xff", b"nobody"
+        yield "RPUSH", b"gq:2:" + gate + b"~victims", *IDS[:-1]
+        yield "SADD", "gg:victims", b"2:" + gate, gate, b"9:" + gate
+        for number, state in enumerate((b"p", b"0", b"c", b"", b"9" * 20)):
+            yield "HSET", "lm", f"victim-at-{number}", state + b"|" + gate
+    yield "HSET", "gt", *[x for n in range(3000) for x in (f"junk{n}", "3")]
+
+
+def batches() -> Iterator[Act]:
+    name = b"AAabcdefghijkl"
+    sound = {"state": "open", "then": "victim", "how": "f", "late": "f", "due": "1", "keep": "1"}
+    sound |= {"sealed": "1", "total": "1", "done": "1"}
+    for field in (*sound, "top", "swept", "part", "tells", "graph", "said", "returns"):
+        for value in NUMBERS[:8] if field != "part" else (b"f", b"s", b"g", b"\xff"):
+            fields = {**sound, field: value}
+            yield "HSET", b"b:" + name, *[x for pair in fields.items() for x in pair]
+            yield "ZADD", "bd", "0", name
+    for score in ("inf", "-inf", "1e300"):
+        yield "ZADD", "bd", score, b"", score, b"\xff", score, b"x" * 5000, score, name + b"-video"
+    children = (b"AA" + name + b"~0", b"AA" + name + b"~99999999", b"zz" + name + b"-video~1")
+    for job_id in (*IDS[:-1], *children):
+        for end in (b"", b"d", b"x00000000000\xff", b"qzzzzzzzzzzz", b"x" + b"f" * 11 + b"{bad"):
+            yield "XADD", "fo", "*", job_id, end, job_id, end
+
+
 def types() -> Iterator[Act]:
     """Every key that a producer may write becomes a value of another type."""
     writable = [s for s in PARTITION_KEYS if s.partition(":")[0] in ROLES["producer"].writes]
@@ -112,7 +142,9 @@ def types() -> Iterator[Act]:
             yield "SEIZE", key, "SADD" if kind in ("LIST", "HASH") else "RPUSH"
 
 
-FAMILIES: tuple[Callable[[], Iterator[Act]], ...] = (counters, totals, notes, lanes, delayed, types)
+FAMILIES: tuple[Callable[[], Iterator[Act]], ...] = (
+    *(counters, totals, notes, lanes, delayed, gates, batches, types),
+)
 _BOUND_S = 20.0
 
 
@@ -138,21 +170,26 @@ class Scene:
     def commit(self, act: Act) -> None:
         """Do what a producer's user may do without our scripts."""
         command, suffix, *words = act
-        assert isinstance(suffix, str)
-        key = self.partition.key + b":" + suffix.encode()
+        suffix = suffix.encode() if isinstance(suffix, str) else suffix
+        assert isinstance(suffix, bytes)
+        key = self.partition.key + b":" + suffix
         if command == "SEIZE":  # any role may load any script
             self._seize(keys=[key], args=words)
         else:
             self.vandal.execute_command(command, key, *words)
 
-    def enqueue(self, group: str, job_id: str | None = None) -> str:
+    def enqueue(
+        self, group: str, job_id: str | None = None, limit: tuple[str, ...] = ()
+    ) -> str:
         """Enqueue a job, as often as it takes until a refusal is over."""
         accepted: list[str] = []
 
         def is_accepted() -> bool:
             try:
                 accepted.append(
-                    self.pool.enqueue("work", {}, partition_key=group, job_id=job_id).job_id
+                    self.pool.enqueue(
+                        "work", {}, partition_key=group, job_id=job_id, limit=limit
+                    ).job_id
                 )
             except (ScriptError, QueueFullError):
                 return False
@@ -194,6 +231,8 @@ def test_nothing_that_a_producer_may_write_stops_a_partition(
         scene.commit(act)
         if act[1] in ("at", "cr"):
             scene.enqueue("victims", f"victim-{act[1]}-{number % len(NUMBERS)}")
+        elif act[1] == "lm":
+            scene.enqueue("victims", str(act[2]), ("mail",))
         else:
             scene.enqueue("victims")
         if family is types or number % 5 == 0:

@@ -28,6 +28,7 @@ from consumer.core.limits.home_call import HomeCall
 from consumer.core.limits.resting import Resting
 from consumer.core.limits.stranded import Unclaimed
 from queuepool.errors import QueuePoolError
+from queuepool.models.limits import limits_of
 from queuepool.verbs.limits import verbs as homes
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ class Gatekeeper:
         for job_id, gate in zip(limits[::2], limits[1::2], strict=True):
             self._end(job_id)
             name = gate.decode("utf-8", "replace")
+            if not limits_of(name):
+                continue
             view = self.gates.known.get(name) or self.gates.open(name)
             tokens: Tokens | None
             if view.waiting or not view.stranded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from consumer.core.limits.gate import GateView
 from consumer.core.limits.hot import Hot
 from consumer.core.limits.share import Share
+from queuepool.models.limits import limits_of
 
 MOST = 10_000  # gates known at once; while there are more, others take the places of idle ones
 _MOST_EVICTED = 400  # looks for an idle one
@@ -39,7 +40,7 @@ class Gates:
 
     def open(self, name: str) -> GateView:
         """Open a gate about which nothing is known yet."""
-        shares = tuple(self._limit(limit) for limit in name.split(","))
+        shares = tuple(self._limit(limit) for limit in limits_of(name))
         view = self.known[name] = GateView(name, shares, seen=self.reading)
         for share in shares:
             share.gates[name] = view

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from queuepool.errors.escaping import stored_text
+from queuepool.models.limits import limits_of
 from queuepool.verbs import Argument, Verb
 from queuepool.verbs.owner.calls import owned
 from queuepool.verbs.owner.replies import Ownership
@@ -41,6 +42,7 @@ class GatePage(Struct, frozen=True):
     """Some gates, some of them perhaps twice. cursor: of the next page, b"0" at the end.
 
     earlier: owners before this one that may have jobs; used: whether jobs ever were at a gate.
+    Names that no script takes for a gate's are left out.
     """
 
     cursor: bytes
@@ -64,6 +66,7 @@ def gates(cursor: bytes = b"0", *, count: int = 200) -> Verb[GatePage]:
     def read(r: Any) -> GatePage:
         found = zip(*[iter(r[3:])] * 3, strict=True)
         known = (Gate(stored_text(name), parked, out) for name, parked, out in found)
-        return GatePage(bytes(r[0]), r[1], bool(r[2]), tuple(known))
+        ours = tuple(gate for gate in known if limits_of(gate.limits))
+        return GatePage(bytes(r[0]), r[1], bool(r[2]), ours)
 
     return Verb("gates", [cursor, count], read)

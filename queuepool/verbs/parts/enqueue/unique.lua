@@ -8,7 +8,8 @@ for k = words + 1, #ARGV, 5 do
   local place, key, ms = tonumber(ARGV[k]), ARGV[k + 2], tonumber(ARGV[k + 3])
   local until_when, mode = string.match(ARGV[k + 1], '^([es]?)([rd]?)$')
   local gate = string.match(ARGV[k + 4] or '|', '^[%w_.:@/,-]*$')
-  if not place or not ms or not mode or ms < 0 or ms > 9e15 or not gate or #gate > 259 then
+  if not place or not ms or not mode or ms < 0 or ms > 9e15 or not gate or #gate > 259
+    or string.find(gate, '^,') then
     return {'REFUSED', 'run', 0, 0}
   end
   local wish = {key = until_when ~= '' and key, said = until_when .. key, ms = ms, mode = mode}

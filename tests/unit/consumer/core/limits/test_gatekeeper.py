@@ -70,6 +70,28 @@ class World:
         self.keeper.on_recorded({b"%d" % n for n in still})
 
 
+@pytest.mark.parametrize("gate", ["mail,mail", "a,,a", "mail,", "x" * 259])
+def test_a_gate_whose_name_is_not_as_ours_admits_and_is_forgotten(gate: str) -> None:
+    world = World()
+
+    world.keeper.on_gates([Gate(gate, 2, 0)], armed=False)
+    world.ask()
+    assert world.admit() == {gate: 2}
+    world.end()
+
+    assert not world.keeper.gates.known
+
+
+def test_a_claimed_job_of_a_gate_that_is_none_starts_as_one_without_limits() -> None:
+    world = World()
+
+    refused = world.keeper.on_claimed([b"a", b",,", b"b", b"\xff"], 0.0)
+    world.end()
+
+    assert not refused
+    assert not world.keeper.gates.known
+
+
 def test_nothing_is_asked_or_admitted_without_gates() -> None:
     world = World()
 
