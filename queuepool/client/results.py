@@ -147,28 +147,33 @@ class FailureResults(EnqueueResults[E]):
     def __init__(self) -> None:
         super().__init__()
         self._kept: dict[int, tuple[bytes, int, int]] = {}  # by position: id, partition, code
-        self._jobs = 0
+        self._accepted = 0
 
     def put(
         self, positions: Sequence[int], ids: Sequence[bytes], partition: int, codes: Sequence[int]
     ) -> None:
-        """Record the results of one chunk; a job is recorded as unknown before it is accepted."""
+        """Record the results of one chunk, once as accepted.
+
+        An interruption may come between any two steps: a job may then be counted as accepted, which
+        it is, and as what it was before, but never as neither.
+        """
         kept = self._kept
         for position, job_id, code in zip(positions, ids, codes, strict=True):
-            self._jobs += position not in kept
-            kept[position] = job_id, partition, code
             if code == ACCEPTED:
-                del kept[position]
+                self._accepted += 1
+                kept.pop(position, None)
+            else:
+                kept[position] = job_id, partition, code
 
     @property
     def jobs(self) -> int:
         """Return how many jobs the call was about."""
-        return self._jobs
+        return self._accepted + len(self._kept)
 
     @property
     def accepted(self) -> int:
         """Return how many jobs were newly enqueued."""
-        return self._jobs - len(self._kept)
+        return self._accepted
 
     @property
     def duplicates(self) -> int:

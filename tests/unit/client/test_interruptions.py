@@ -103,6 +103,28 @@ def test_wherever_a_bulk_call_is_struck_it_tells_what_is_in(
 
 
 @pytest.mark.parametrize("durability", ["fast", "replicated"])
+def test_wherever_a_call_that_keeps_failures_is_struck_its_counts_hold(durability: str) -> None:
+    struck = 0
+    for step in steps(89):
+        pool, server = faulty_pool(durability=durability)
+        many = partial(pool.enqueue_many, "t", ROWS, partition_key="g", results="failures")
+        try:
+            reached, _ = struck_at(step, many, files=OURS)
+        except Struck as caught:
+            struck += 1
+            there, results = len(stored(server)), getattr(caught, "results", None)
+            if results is None:  # before the first job was taken, or when all was over
+                assert there in (0, len(ROWS))
+            else:
+                assert results.accepted <= there <= results.accepted + results.unknown, step
+        else:
+            assert not reached, step
+            break
+
+    assert struck > 20
+
+
+@pytest.mark.parametrize("durability", ["fast", "replicated"])
 def test_wherever_an_error_of_any_kind_strikes_it_comes_out_itself(durability: str) -> None:
     struck = 0
     for step in steps(31):
