@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 
 from coordinator.api.callers import cleaned
-from coordinator.api.refusals import LINES, WINDOW_S
+from queuepool.telemetry.few_lines import FewLines
 
 _LOGGER = "grpc._cython.cygrpc"
 _MOST_CHARACTERS = 300
@@ -28,27 +27,13 @@ def quieten() -> None:
         logger.addFilter(_Few())
 
 
-class _Few(logging.Filter):
-    """Passes LINES records per WINDOW_S; the first of a window says how many were omitted."""
+class _Few(FewLines):
+    """Passes few of grpc's records, without what callers wrote into them."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._ends_s, self._count = 0.0, 0
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        now_s = time.monotonic()
-        kept_back = 0
-        if now_s >= self._ends_s:
-            kept_back, self._count = max(0, self._count - LINES), 0
-            self._ends_s = now_s + WINDOW_S
-        self._count += 1
-        if self._count > LINES:
-            return False
+    def text_of(self, record: logging.LogRecord) -> str:
         text = cleaned(record.getMessage(), _MOST_CHARACTERS).replace("\\x20", " ")
-        record.msg = f"{text} ({kept_back} similar lines omitted before)" if kept_back else text
-        record.args = ()
         if (
             "Invalid encoding" in text
         ):  # caused by what a caller sent: the place in grpc's code is useless
             record.exc_info = record.exc_text = None
-        return True
+        return text

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import socket
+import logging
 from collections.abc import Callable
 from contextlib import closing
 
 from queuepool.errors import ConfigurationError
+from queuepool.telemetry.few_lines import FewLines
+from queuepool.web.doors import BACKLOG, Doors
 from queuepool.web.settings import USUAL_PORT, WebSettings
 
 _GRACE_S = 2  # for answers under way at the end
-_BACKLOG = 128
 
 
 def serve(settings: WebSettings, said: Callable[[str], None]) -> None:
@@ -23,8 +24,11 @@ def serve(settings: WebSettings, said: Callable[[str], None]) -> None:
     from queuepool.web.assembly import assemble
     from queuepool.web.source import Source
 
+    # An invalid request is a line of its log
+    logging.getLogger("uvicorn.error").addFilter(FewLines(logging.WARNING))
     page = assemble(settings, Source())
-    with closing(_listening(settings)) as listener:
+    with closing(_listening(settings)) as doors:
+        page.guard.on_user = doors.know
         config = uvicorn.Config(
             page,
             log_config=None,
@@ -35,11 +39,12 @@ def serve(settings: WebSettings, said: Callable[[str], None]) -> None:
             timeout_graceful_shutdown=_GRACE_S,
             ssl_certfile=settings.tls_cert,
             ssl_keyfile=settings.tls_key,
-            limit_concurrency=1500,
+            loop="asyncio",  # others would not ask the doors
+            backlog=BACKLOG,
             h11_max_incomplete_event_size=64 * 1024,
         )
-        said(address_of(settings, listener.getsockname()[1]))
-        uvicorn.Server(config).run(sockets=[listener])
+        said(address_of(settings, doors.getsockname()[1]))
+        uvicorn.Server(config).run(sockets=[doors])
 
 
 def address_of(settings: WebSettings, port: int) -> str:
@@ -49,22 +54,10 @@ def address_of(settings: WebSettings, port: int) -> str:
     return f"{scheme}://{name}:{port}/"
 
 
-def _listening(settings: WebSettings) -> socket.socket:
-    ports = [USUAL_PORT, 0] if settings.port is None else [settings.port]
-    kind = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    for port in ports:
-        listener = socket.socket(kind, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((settings.host, port))
-            listener.listen(_BACKLOG)
-        except OSError as error:
-            listener.close()
-            if port == ports[-1]:
-                raise ConfigurationError(
-                    f"QUEUEPOOL_WEB_HOST, _PORT: cannot listen at {settings.host}:{port}: "
-                    f"{error.strerror or error}"
-                ) from error
-            continue
-        return listener
-    raise AssertionError  # the last port was taken, or refused
+def _listening(settings: WebSettings) -> Doors:
+    if settings.port is not None:
+        return Doors.at(settings.host, settings.port)
+    try:
+        return Doors.at(settings.host, USUAL_PORT)
+    except ConfigurationError:  # taken
+        return Doors.at(settings.host, 0)

@@ -55,7 +55,7 @@ NO_GATES = (b"", b",", b",mail", b"a b", b"\xff\xfe", b"x" * 260, b"a\nb", b"\x1
 
 
 def test_names_that_are_no_gates_are_not_listed(server_world: World) -> None:
-    planted = {name: "5" for name in NO_GATES}
+    planted = dict.fromkeys(NO_GATES, "5")
     for suffix in (b":gt", b":ga"):
         server_world.client.hset(server_world.partition.key + suffix, mapping=planted)
     server_world.damaged = True

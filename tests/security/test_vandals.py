@@ -118,8 +118,8 @@ def batches() -> Iterator[Act]:
     sound |= {"sealed": "1", "total": "1", "done": "1"}
     for field in (*sound, "top", "swept", "part", "tells", "graph", "said", "returns"):
         for value in NUMBERS[:8] if field != "part" else (b"f", b"s", b"g", b"\xff"):
-            fields = {**sound, field: value}
-            yield "HSET", b"b:" + name, *[x for pair in fields.items() for x in pair]
+            fields: list[str | bytes] = [x for pair in sound.items() for x in pair]
+            yield "HSET", b"b:" + name, *fields, field, value
             yield "ZADD", "bd", "0", name
     for score in ("inf", "-inf", "1e300"):
         yield "ZADD", "bd", score, b"", score, b"\xff", score, b"x" * 5000, score, name + b"-video"
@@ -178,9 +178,7 @@ class Scene:
         else:
             self.vandal.execute_command(command, key, *words)
 
-    def enqueue(
-        self, group: str, job_id: str | None = None, limit: tuple[str, ...] = ()
-    ) -> str:
+    def enqueue(self, group: str, job_id: str | None = None, limit: tuple[str, ...] = ()) -> str:
         """Enqueue a job, as often as it takes until a refusal is over."""
         accepted: list[str] = []
 

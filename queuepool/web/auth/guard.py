@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import parse_qsl, quote
 
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -22,6 +22,7 @@ from queuepool.web.settings import WebSettings, words
 
 FORM_FIELD: Final = "_form"
 _MOST_FORM = 3 * 1024**2
+_MOST_OF_STRANGERS = 16 * 1024  # they only sign in
 _OPEN = ("/login", "/static/")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _HEADERS: Final = {
@@ -45,7 +46,10 @@ class _RefusedError(Exception):
 
 
 class Guard:
-    """An ASGI application around the pages. Handlers find `user`, `form`, `seed` in the state."""
+    """An ASGI application around the pages. Handlers find `user`, `form`, `seed` in the state.
+
+    on_user: called with the client's address of each request of a user.
+    """
 
     def __init__(
         self,
@@ -62,6 +66,7 @@ class Guard:
         hosts = words(settings.hosts)
         self._hosts = None if "*" in hosts else frozenset((*_LOCAL, settings.host, *hosts))
         self.cookie = f"queuepool_{self.seals.form_token('', 'cookie')[:8]}"
+        self.on_user: Callable[[object], None] = lambda _address: None
         self._logins, self._acts = Rates(10, 0.2), Rates(60, 2.0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,6 +106,8 @@ class Guard:
         user = self.user_of(request)
         request.state.user, request.state.seed, request.state.form = user, seed, {}
         request.state.guard = self
+        if user is not None:
+            self.on_user(request.scope.get("client"))
         is_open = path.startswith(_OPEN)
         if request.method not in ("GET", "HEAD", "POST"):
             raise _RefusedError(405, "use GET or POST")
@@ -124,7 +131,8 @@ class Guard:
     async def _check_post(self, request: Request, user: User | None, path: str) -> None:
         if not _is_own(request):
             raise _RefusedError(403, "the form came from another site")
-        request.state.form = form = await _form(request)
+        most = _MOST_OF_STRANGERS if user is None else _MOST_FORM
+        request.state.form = form = await _form(request, most)
         name = "" if user is None or path == "/login" else user.name
         if not self.seals.is_form_token(form.get(FORM_FIELD, ""), request.state.seed, name):
             raise _RefusedError(403, "the form is not of this session: load the page again")
@@ -181,15 +189,18 @@ def _is_own(request: Request) -> bool:
     return origin is None or origin.partition("://")[2] == request.headers.get("host")
 
 
-async def _form(request: Request) -> dict[str, str]:
+async def _form(request: Request, most: int) -> dict[str, str]:
     """Return the fields of a form; of a name that comes twice the last. Raises _RefusedError."""
     if "application/x-www-form-urlencoded" not in request.headers.get("content-type", ""):
         raise _RefusedError(415, "send a form")
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MOST_FORM:
-            raise _RefusedError(413, "the form is too large")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > most:
+                raise _RefusedError(413, "the form is too large")
+    except ClientDisconnect:
+        raise _RefusedError(400, "the form was cut off") from None  # nobody reads this
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=1000))
     except ValueError as error:
