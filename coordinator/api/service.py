@@ -19,6 +19,7 @@ from coordinator.core.model import Snapshot
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
 from queuepool.models.places import DEFAULT_POOL, place_text
+from queuepool.rpc.advice import response_of as response_of_advice
 from queuepool.rpc.doctor import message_of as message_of_verdict
 from queuepool.rpc.limits import message_of
 from queuepool.rpc.log import kinds_of
@@ -222,16 +223,29 @@ class StatusService(StreamCalls):
         request: api.DoctorRequest,  # noqa: ARG002
         context: Context,
     ) -> api.DoctorResponse:
+        await self._looked(context)
+        verdict = self._verdicts.latest
+        return api.DoctorResponse(verdict=None if verdict is None else message_of_verdict(verdict))
+
+    @with_status_codes
+    async def Advise(  # noqa: N802
+        self,
+        request: api.AdviseRequest,  # noqa: ARG002
+        context: Context,
+    ) -> api.AdviseResponse:
+        await self._looked(context)
+        advised = self._verdicts.advised
+        return api.AdviseResponse() if advised is None else response_of_advice(advised)
+
+    async def _looked(self, context: Context) -> None:
+        """Wait for the first look at the whole queue."""
         for _ in range(_FIRST_LOOKS):
             if self._verdicts.latest is not None:
-                break
+                return
             await asyncio.sleep(_FIRST_LOOK_S)
-        verdict = self._verdicts.latest
-        if verdict is None:
-            await abort(
-                context, grpc.StatusCode.UNAVAILABLE, "the first look is in progress; call again"
-            )
-        return api.DoctorResponse(verdict=message_of_verdict(verdict))
+        await abort(
+            context, grpc.StatusCode.UNAVAILABLE, "the first look is in progress; call again"
+        )
 
     @with_status_codes
     async def Log(  # noqa: N802

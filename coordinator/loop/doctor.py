@@ -1,6 +1,7 @@
 """Judges the queue every few seconds, on a thread of its own; see queuepool.telemetry.doctor.
 
     snapshots of the loop + servers, limits, schedules -> History -> Watch -> the board, events
+                                                                  -> AdviceWatch -> the board
 
 States of partitions come from the loop's snapshots. The rest is read here, of at most CLOSE places
 in a look, in turn, so a look costs the servers the same however many partitions there are. A server
@@ -23,6 +24,7 @@ from queuepool.client.checkup import CLOSE, Where, ask_places, with_the_rest
 from queuepool.client.pool import QueuePool
 from queuepool.errors.hindrances import start_thread
 from queuepool.models.doctor import Checkup, Finding, Verdict
+from queuepool.telemetry.advice.advising import AdviceWatch
 from queuepool.telemetry.doctor import Observed, Place, Watch
 from queuepool.telemetry.doctor.past import History
 from queuepool.telemetry.events import Listener, ignore
@@ -49,6 +51,7 @@ class DoctorWatch:
         self._pool, self._store, self._board, self._others = pool, store, board, others
         self._emit, self._interval_s = emit, interval_s
         self._history, self._watch = History(), Watch()
+        self._advice = AdviceWatch()
         self._looked: dict[Where, Checkup] = {}
         self._turn = 0
         self._stopping = threading.Event()
@@ -69,7 +72,9 @@ class DoctorWatch:
         snapshot = self._store.snapshot
         if not snapshot.cycle:
             return None
-        verdict = self._watch.judge(self._history.add(self._observed(snapshot)))
+        seen = self._history.add(self._observed(snapshot))
+        verdict = self._watch.judge(seen)
+        self._board.advised = self._advice.advise(seen)
         before = self._board.latest
         self._board.latest = verdict
         known = _by_key(before.findings if before is not None else ())

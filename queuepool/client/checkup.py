@@ -89,6 +89,7 @@ def with_the_rest(
         limits=limits,
         schedules=None if timed is None else tuple(timed.found),
         clamps_known=clamps_known,
+        spare=tuple(sorted(config.topology.servers.keys() - {place.server for place in places})),
     )
 
 

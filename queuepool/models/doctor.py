@@ -63,6 +63,8 @@ class ServerFigures:
 
     problem: why it could not be asked. expiring: keys with an expiry, such as results. behind:
     bytes that its slowest connected replica lacks; silent_s: since that one was last heard of.
+    cpu_s: CPU time since its start of the thread that runs scripts, 0: unknown; calls: commands
+    since then.
     """
 
     name: str
@@ -81,6 +83,8 @@ class ServerFigures:
     replicas: int = 0
     behind: int = 0
     silent_s: int = 0
+    cpu_s: float = 0.0
+    calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,14 @@ class Waiting:
 
     group: bytes
     jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a job that runs belongs to."""
+
+    slot: int
+    group: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +116,8 @@ class Checkup:
     """What a partition tells beyond its state.
 
     running: the job that has run longest, and since when. groups: the two largest lanes of those
-    looked at. held_group, held_tenant: the ones held longest, of those looked at.
+    looked at. held_group, held_tenant: the ones held longest, of those looked at. sample: of some
+    jobs that run, others in each look.
     """
 
     now_ms: int
@@ -113,3 +126,4 @@ class Checkup:
     groups: tuple[Waiting, ...] = ()
     held_group: Held | None = None
     held_tenant: Held | None = None
+    sample: tuple[Running, ...] = ()

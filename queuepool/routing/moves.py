@@ -13,6 +13,9 @@ to the slots that the record has as `moving`, of which there is one part at a ti
 A move of partitions to other servers is the same between a partition and its new place (see
 queuepool.models.places): slots keep their partition, so `goal` is the table that there is. At its
 end one change of the record makes the new place that of the partition; nothing is copied again.
+
+A move of single slots, off a hot partition, is one whose goal is the table that there is but for
+these slots.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import msgspec
 from queuepool.errors import ConfigurationError
 from queuepool.models import RouteRecord
 from queuepool.models.places import new_place
+from queuepool.routing.ranges import slots_text
 from queuepool.routing.slots import SLOTS
 from queuepool.routing.views import View, read_table, table_text
 
@@ -63,6 +67,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: int = -1
     dest: int = -1
     to: dict[int, str] = {}
+    slots: dict[int, int] = {}
     at_ms: int = 0
     reason: str = ""
 
@@ -81,6 +86,8 @@ class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return what it does, for people."""
         if self.to:
             return "of " + " and ".join(f"partition {n} to server {self.to[n]}" for n in self.to)
+        if self.slots:
+            return "of " + _slots_said(self.slots)
         plural = "" if self.partitions == 1 else "s"
         return f"from {self.before:,} to {self.partitions:,} partition{plural}"
 
@@ -133,6 +140,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             partitions=self.partitions,
             before=self.before,
             to=self.to,
+            slots=self.slots,
             at_ms=self.at_ms,
             reason=reason[:_LONGEST],
         )
@@ -186,6 +194,32 @@ def asked_to(view: View, to: Mapping[int, str], *, at_ms: int = 0) -> Move:
         back=text,
         to=dict(to),
         at_ms=at_ms,
+    )
+
+
+def asked_slots(view: View, slots: Mapping[int, int], *, at_ms: int = 0) -> Move:
+    """Return the plan of a move of some slots to other partitions."""
+    count, table = len(view.placement), table_of(view)
+    goal = [slots.get(slot, where) for slot, where in enumerate(table)]
+    return Move(
+        stage=Stage.ASKED,
+        partitions=count,
+        before=count,
+        goal=table_text(goal),
+        back=table_text(table),
+        slots=dict(slots),
+        at_ms=at_ms,
+    )
+
+
+def _slots_said(slots: Mapping[int, int]) -> str:
+    """Return which slots go where, for people."""
+    by_goal: dict[int, list[int]] = {}
+    for slot, goal in sorted(slots.items()):
+        by_goal.setdefault(goal, []).append(slot)
+    return " and ".join(
+        f"slot{'s' if len(some) > 1 else ''} {slots_text(some)} to partition {goal}"
+        for goal, some in sorted(by_goal.items())
     )
 
 

@@ -27,6 +27,7 @@ _FOR_VIEWERS: Final = frozenset((
         "ListDecisions", "WatchPartitions", "ListLimits", "GetPolicy", "Explain",
         "Record", "Doctor", "Log", "ListGroups", "FindJobs", "GetHistory", "ListErrors",
         "ListBatches", "GetBatch", "ListSchedules", "ListMoves",
+        "Advise",
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ))  # fmt: skip

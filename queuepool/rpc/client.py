@@ -114,6 +114,7 @@ class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
     ListBatches: Unary[api.ListBatchesRequest, api.ListBatchesResponse]
     GetBatch: Unary[api.GetBatchRequest, api.GetBatchResponse]
     CancelBatch: Unary[api.CancelBatchRequest, api.CancelBatchResponse]
+    Advise: Unary[api.AdviseRequest, api.AdviseResponse]
     ListMoves: Unary[api.ListMovesRequest, api.ListMovesResponse]
     ListSchedules: Unary[api.ListSchedulesRequest, api.ListSchedulesResponse]
     SetSchedule: Unary[api.SetScheduleRequest, api.SetScheduleResponse]

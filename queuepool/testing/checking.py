@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from queuepool.protocol import codec
 from queuepool.testing.data import STARTED, PartitionData
 from queuepool.testing.keyspace import Args
+
+_SAMPLE = 10
 
 
 def checkup(p: PartitionData, args: Args) -> Any:
@@ -22,7 +25,19 @@ def checkup(p: PartitionData, args: Args) -> Any:
     lanes, largest = _lanes(p, int(args[0]))
     groups = ((name, group.hold) for name in p.managed if (group := p.find_group(name)))
     tenants = ((name, tenant.hold) for name, tenant in p.tenants.items())
-    return [p.now, running, lanes, largest, _longest(groups), _longest(tenants)]
+    return [p.now, running, lanes, largest, _longest(groups), _longest(tenants), _sample(p)]
+
+
+def _sample(p: PartitionData) -> list[Any]:
+    found: list[Any] = []
+    for epoch in p.epochs():
+        started = [job_id for ms, job_id in p.book(epoch).entries() if ms >= STARTED]
+        first = p.now % (len(started) - _SAMPLE + 1) if len(started) > _SAMPLE else 0
+        for job_id in started[first : first + _SAMPLE - len(found) // 2]:
+            body = p.jobs.get(job_id)
+            if body is not None:
+                found += [body[13:16], codec.read_group(body)]
+    return found
 
 
 def _lanes(p: PartitionData, most: int) -> tuple[int, list[Any]]:

@@ -269,6 +269,7 @@ REQUESTS = st.one_of(
     st.builds(api.CancelBatchRequest, batch=NAMES, reason=REASONS),
     st.builds(api.ListSchedulesRequest, name=NAMES, page_size=SIZES, page_token=TOKENS),
     st.builds(api.ListMovesRequest),
+    st.builds(api.AdviseRequest),
     st.builds(
         api.SetScheduleRequest,
         schedule=NAMES,

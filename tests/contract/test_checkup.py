@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from queuepool.models.doctor import Checkup, Held, Waiting
@@ -60,6 +62,33 @@ def test_the_two_largest_lanes_are_found_with_the_tiers_of_a_group_together(worl
 
     assert found.lanes == 4
     assert found.groups == (Waiting(b"c", 8), Waiting(b"b", 5))
+
+
+def test_some_of_the_jobs_that_run_tell_their_group_and_slot_others_in_each_look(
+    world: World,
+) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 30), b"big")
+    w.enqueue(world, w.names("b", 2), b"small")
+    w.claim(owned, 32)
+
+    met = Counter[bytes]()
+    for _ in range(40):
+        sample = look(world).sample
+        assert len(sample) == 10
+        assert {one.slot for one in sample} == {7}
+        met.update(one.group for one in sample)
+        world.advance(0.001)
+
+    assert met[b"small"] > 0
+    assert met[b"big"] > 9 * met[b"small"]
+
+
+def test_jobs_that_wait_in_the_memory_of_a_consumer_take_no_worker_time(world: World) -> None:
+    w.enqueue(world, ["runs", "waits"])
+    w.claim(world.own(), 2, starting=1)
+
+    assert len(look(world).sample) == 1
 
 
 @pytest.mark.parametrize("largest", [b"a", b"b"])

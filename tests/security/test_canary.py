@@ -244,6 +244,7 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
         "GetBatch": lambda: client.GetBatch(api.GetBatchRequest(batch="AAAAAAAAAAAAAA")),
         "ListSchedules": lambda: client.ListSchedules(api.ListSchedulesRequest()),
         "ListMoves": lambda: client.ListMoves(api.ListMovesRequest()),
+        "Advise": lambda: client.Advise(api.AdviseRequest()),
         "SetSchedule": lambda: client.SetSchedule(
             api.SetScheduleRequest(
                 schedule="canary", definition=ScheduleDefinition(task="t", every_s=86_400)

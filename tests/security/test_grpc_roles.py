@@ -62,6 +62,7 @@ LOOKS: dict[str, Call] = {
     "GetBatch": lambda c: c.GetBatch(api.GetBatchRequest(batch="AAAAAAAAAAAAAA")),
     "ListSchedules": lambda c: c.ListSchedules(api.ListSchedulesRequest()),
     "ListMoves": lambda c: c.ListMoves(api.ListMovesRequest()),
+    "Advise": lambda c: c.Advise(api.AdviseRequest()),
 }
 ACTS: dict[str, Call] = {
     "SetWorkers": lambda c: c.SetWorkers(

@@ -1,4 +1,4 @@
-"""queuepool move: have partitions, with all their jobs, on another server."""
+"""queuepool move: have partitions on another server, or slots in another partition."""
 
 from __future__ import annotations
 
@@ -8,34 +8,44 @@ from collections.abc import Sequence
 from queuepool.cli.arguments import add_json, add_reason, count
 from queuepool.cli.commands.moves import follow, tell
 from queuepool.cli.display import output
-from queuepool.cli.exits import Exit
+from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.moving import Line, Moves
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.models.places import new_place
+from queuepool.routing.progress import Facts
 
 DESCRIPTION = (
-    "Move partitions to another server while jobs come and run: the leading coordinator moves "
-    "their slots, with their jobs. Every process of the queue needs that server in its "
-    "QUEUEPOOL_SERVERS first. See docs/moves.md."
+    "Move partitions to another server, or slots to another partition, while jobs come and run: "
+    "the leading coordinator moves the slots, with their jobs. Every process of the queue needs "
+    "that server in its QUEUEPOOL_SERVERS first. `queuepool advise` tells which slots make a "
+    "partition hot. See docs/moves.md."
 )
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool move`."""
     parser.add_argument(
-        "partitions", type=numbers, metavar="PARTITION", help="which: 3, or several: 3,7"
+        "partitions",
+        type=numbers,
+        nargs="?",
+        metavar="PARTITION",
+        help="which: 3, or several: 3,7",
+    )
+    parser.add_argument("--to", metavar="SERVER", help="a server, by its name in QUEUEPOOL_SERVERS")
+    parser.add_argument(
+        "--slot", type=numbers, metavar="SLOT", help="instead of partitions: 17, or several: 17,99"
     )
     parser.add_argument(
-        "--to", required=True, metavar="SERVER", help="a server, by its name in QUEUEPOOL_SERVERS"
+        "--to-partition", type=count, metavar="PARTITION", help="where these slots are to go"
     )
     parser.add_argument("--wait", action="store_true", help="until the move has ended")
-    add_reason(parser, "move", "partitions --to")
+    add_reason(parser, "move", "partitions --to --slot --to-partition")
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def numbers(text: str) -> list[int]:
-    """Return typed numbers of partitions, such as 3,7."""
+    """Return typed numbers of partitions, or of slots, such as 3,7."""
     return [count(part) for part in text.split(",")]
 
 
@@ -43,13 +53,29 @@ def run(arguments: argparse.Namespace) -> Exit:
     """Ask for a move, and tell how it began, or how it ended."""
     with open_pool() as pool:
         moves = Moves(pool)
-        facts = moves.move_to(arguments.partitions, arguments.to)
+        facts = _asked(moves, arguments)
         if arguments.wait:
             facts = follow(moves, None if arguments.json else output.say)
         tell(arguments, facts)
         if facts.under_way is not None and not arguments.json:
-            _remark(arguments.partitions, moves.lines(facts))
+            _remark(arguments.partitions or (), moves.lines(facts))
         return Exit.OK
+
+
+def _asked(moves: Moves, arguments: argparse.Namespace) -> Facts:
+    """Ask for the move that was typed. Raises CommandError."""
+    partitions, server, slots = arguments.partitions, arguments.to, arguments.slot
+    given = (partitions is not None, server is not None)
+    of_slots = (slots is not None, arguments.to_partition is not None)
+    if all(given) and not any(of_slots):
+        return moves.move_to(partitions, server)
+    if all(of_slots) and not any(given):
+        return moves.move_slots(slots, arguments.to_partition)
+    raise CommandError(
+        "type which partitions go to which server (`queuepool move 3 --to big`), or which slots to "
+        "which partition (`queuepool move --slot 17 --to-partition 5`)",
+        Exit.USAGE,
+    )
 
 
 def _remark(partitions: Sequence[int], lines: Sequence[Line]) -> None:

@@ -28,6 +28,7 @@ def describe(facts: Facts) -> dict[str, Any]:
     if move is not None:
         found |= {"before": move.before, "to": move.partitions, "reason": move.reason}
         found |= {"servers": {str(n): name for n, name in move.to.items()}} if move.to else {}
+        found |= {"slot_goals": {str(n): at for n, at in move.slots.items()}} if move.slots else {}
     if facts.under_way is not None:
         found |= {"slots_moved": done, "slots": total, "slots_closed": facts.on_their_way}
     return found

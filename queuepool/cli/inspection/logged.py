@@ -123,7 +123,7 @@ def subject_of(arguments: argparse.Namespace, shows: tuple[str, ...]) -> str:
             said.append(word[1:])
         elif value is True:
             said.append(option)
-        elif value not in (None, False, "", []):
+        elif value is not None and value is not False and value not in ("", []):
             if option.startswith("--"):
                 said.append(option)
                 value = format_duration(value) if isinstance(value, float) else value

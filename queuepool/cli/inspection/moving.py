@@ -1,6 +1,6 @@
 """Moves of slots as people see, ask for and abort them. A coordinator carries them out.
 
-    set N, or move P to a server
+    set N, or move P to a server, or slots to P
           --checks--> asked --the leader takes it up--> moving ... --> ended
                        `--nobody does--> taken back, with the reason
 
@@ -26,6 +26,7 @@ from queuepool.routing.moves import (
     Move,
     Stage,
     asked,
+    asked_slots,
     asked_to,
     differing,
     move_text,
@@ -33,6 +34,8 @@ from queuepool.routing.moves import (
     table_of,
 )
 from queuepool.routing.progress import Facts
+from queuepool.routing.ranges import slots_text
+from queuepool.routing.slots import SLOTS
 from queuepool.routing.topology import MAX_PARTITIONS
 from queuepool.routing.views import OPEN
 from queuepool.verbs.flows import verbs as flow
@@ -41,6 +44,7 @@ from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.producer import route
 
 TAKEN_UP_S = 15.0
+MOST_SLOTS = 256  # one sixteenth of all; more of them is `partitions set`
 _LOOK_S = 0.1
 
 
@@ -111,6 +115,27 @@ class Moves:
         self._all_answer(facts, len(facts.view.placement), server)
         to = dict.fromkeys(numbers, server)
         return self._ask_for(facts, asked_to(facts.view, to, at_ms=_now_ms()))
+
+    def move_slots(self, slots: Sequence[int], partition: int) -> Facts:
+        """Ask for a move of slots to a partition, as set_partitions. Raises CommandError."""
+        facts, wanted = self._may_begin(), sorted(set(slots))
+        count, table = len(facts.view.placement), table_of(facts.view)
+        if not wanted or wanted[-1] >= SLOTS or len(wanted) > MOST_SLOTS:
+            raise CommandError(
+                f"name 1 to {MOST_SLOTS} slots, from 0 to {SLOTS - 1}; nothing was done", Exit.USAGE
+            )
+        if partition >= count:
+            raise CommandError(
+                f"there is no partition {partition}: use 0 to {count - 1}; nothing was done",
+                Exit.USAGE,
+            )
+        to = {slot: partition for slot in wanted if table[slot] != partition}
+        if not to:
+            raise CommandError(
+                f"slot {slots_text(wanted)} is in partition {partition} already; nothing was done"
+            )
+        self._all_answer(facts, count, "")
+        return self._ask_for(facts, asked_slots(facts.view, to, at_ms=_now_ms()))
 
     def _ask_for(self, facts: Facts, move: Move) -> Facts:
         self._has_leader()

@@ -1,3 +1,4 @@
+from queuepool.rpc.v1 import advice_pb2 as _advice_pb2
 from queuepool.rpc.v1 import batch_pb2 as _batch_pb2
 from queuepool.rpc.v1 import cluster_pb2 as _cluster_pb2
 from queuepool.rpc.v1 import decision_pb2 as _decision_pb2
@@ -40,6 +41,26 @@ class DoctorResponse(_message.Message):
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     verdict: _doctor_pb2.Verdict
     def __init__(self, verdict: _Optional[_Union[_doctor_pb2.Verdict, _Mapping]] = ...) -> None: ...
+
+class AdviseRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdviseResponse(_message.Message):
+    __slots__ = ("at_ms", "over_s", "advice", "partitions", "servers", "spare")
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    OVER_S_FIELD_NUMBER: _ClassVar[int]
+    ADVICE_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    SERVERS_FIELD_NUMBER: _ClassVar[int]
+    SPARE_FIELD_NUMBER: _ClassVar[int]
+    at_ms: int
+    over_s: float
+    advice: _containers.RepeatedCompositeFieldContainer[_advice_pb2.Advice]
+    partitions: _containers.RepeatedCompositeFieldContainer[_advice_pb2.PartitionLoad]
+    servers: _containers.RepeatedCompositeFieldContainer[_advice_pb2.ServerLoad]
+    spare: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, at_ms: _Optional[int] = ..., over_s: _Optional[float] = ..., advice: _Optional[_Iterable[_Union[_advice_pb2.Advice, _Mapping]]] = ..., partitions: _Optional[_Iterable[_Union[_advice_pb2.PartitionLoad, _Mapping]]] = ..., servers: _Optional[_Iterable[_Union[_advice_pb2.ServerLoad, _Mapping]]] = ..., spare: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class LogRequest(_message.Message):
     __slots__ = ("since_ms", "until_ms", "kinds", "page_size")

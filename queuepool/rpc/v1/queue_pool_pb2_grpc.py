@@ -44,6 +44,11 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorResponse.FromString,
                 _registered_method=True)
+        self.Advise = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/Advise',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.AdviseRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.AdviseResponse.FromString,
+                _registered_method=True)
         self.Log = channel.unary_unary(
                 '/queuepool.rpc.v1.QueuePool/Log',
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.LogRequest.SerializeToString,
@@ -234,6 +239,14 @@ class QueuePoolServicer(object):
     def Doctor(self, request, context):
         """What is wrong with the queue, as of the last look, which is a few seconds old; UNAVAILABLE before
         the first one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Advise(self, request, context):
+        """What makes partitions and servers hot, and what to move; as of the last look, which is a few seconds
+        old. UNAVAILABLE before the first one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -509,6 +522,11 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorResponse.SerializeToString,
             ),
+            'Advise': grpc.unary_unary_rpc_method_handler(
+                    servicer.Advise,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.AdviseRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.AdviseResponse.SerializeToString,
+            ),
             'Log': grpc.unary_unary_rpc_method_handler(
                     servicer.Log,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.LogRequest.FromString,
@@ -739,6 +757,33 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/Doctor',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Advise(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/Advise',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.AdviseRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.AdviseResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from queuepool.models import LimitStatus, PartitionState, ScheduleStatus
+from queuepool.models.advice import Loads
 from queuepool.models.doctor import Checkup, ServerFigures
 from queuepool.models.places import DEFAULT_POOL, place_text
 
@@ -50,14 +51,13 @@ class Past:
     """What only shows in comparison with earlier observations, which go back over_s seconds.
 
     takeovers: by place, the ms at which a process took it from one that had crashed or is new.
-    arrivals: jobs per second that a place has got of late. evicted: keys that servers evicted
-    within the last hour. missed: times that schedules missed within the last day, and when last.
+    evicted: keys that servers evicted within the last hour. missed: times that schedules missed
+    within the last day, and when last.
     """
 
     over_s: float
     deaths: Deaths | None = None
     takeovers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    arrivals: Mapping[str, float] = field(default_factory=dict)
     evicted: Mapping[str, int] = field(default_factory=dict)
     missed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -68,7 +68,8 @@ class Observed:
 
     None stands for what could not be read, or nobody keeps: then its rules are not judged.
     clocks: how many ms each server's clock is ahead of that of who observes. clamps_known: whether
-    the places tell what held decisions back.
+    the places tell what held decisions back. spare: servers that have no partition. loads: how load
+    was spread of late.
     """
 
     now_ms: int
@@ -81,3 +82,5 @@ class Observed:
     schedules: tuple[ScheduleStatus, ...] | None = None
     clamps_known: bool = False
     past: Past | None = None
+    spare: tuple[str, ...] = ()
+    loads: Loads | None = None

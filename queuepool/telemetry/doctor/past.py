@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field, replace
 
+from queuepool.telemetry.advice.loads import LoadHistory
 from queuepool.telemetry.doctor.observed import Deaths, Observed, Past, Place
 from queuepool.telemetry.doctor.rules.rule import DAY_S, HOUR_S, MINUTE_S
 
 _EVERY_MS = MINUTE_S * 1000  # a sample of the totals
 _RECENT_S = 5 * MINUTE_S  # deaths of late; those before, up to an hour
-_FADE_S = 10 * MINUTE_S  # by which arrivals fade
 _KNOWN_PROCESSES = 10_000
 _TAKEOVERS = 8  # remembered of a place
 
 
 @dataclass(slots=True)
 class _OfPlace:
-    at_ms: int
     epoch: int
     recovered: int
     died: int
     ended: int
-    enqueued: int
-    per_s: float = 0.0
     takeovers: deque[int] = field(default_factory=lambda: deque(maxlen=_TAKEOVERS))
 
 
@@ -70,6 +66,7 @@ class History:
         self._died = self._ended = 0
         self._samples: deque[_Sample] = deque(maxlen=HOUR_S // MINUTE_S + 8)
         self._evicted, self._missed = Growth(HOUR_S), Growth(DAY_S)
+        self._loads = LoadHistory()
 
     def add(self, seen: Observed) -> Observed:
         """Take a look; return it with what is known of the past."""
@@ -84,11 +81,10 @@ class History:
             over_s=over_s,
             deaths=self._deaths(seen.now_ms),
             takeovers={name: tuple(one.takeovers) for name, one in self._places.items()},
-            arrivals=self._arrivals() if over_s >= _RECENT_S else {},
             evicted=self._evictions(seen),
             missed=self._misses(seen),
         )
-        return replace(seen, past=past)
+        return replace(seen, past=past, loads=self._loads.add(seen))
 
     def _add_place(self, place: Place, now_ms: int) -> None:
         state = place.state
@@ -97,7 +93,7 @@ class History:
         count = state.counters.get
         died, ended = count("died", 0), count("done", 0) + count("died", 0)
         epoch = state.owner.epoch if state.owner is not None else 0
-        now = _OfPlace(now_ms, epoch, count("recovered", 0), died, ended, count("enqueued", 0))
+        now = _OfPlace(epoch, count("recovered", 0), died, ended)
         host = state.owner.host if state.owner is not None else ""
         is_new = bool(host) and self._is_new(host)
         last = self._places.get(place.name)
@@ -109,10 +105,6 @@ class History:
         self._ended += max(0, ended - last.ended)
         if epoch != last.epoch and epoch and (is_new or now.recovered > last.recovered):
             now.takeovers.append(now_ms)
-        passed_s = max(now_ms - last.at_ms, 1) / 1000
-        keep = math.exp(-passed_s / _FADE_S)
-        came = max(0, now.enqueued - last.enqueued) / passed_s
-        now.per_s = last.per_s * keep + came * (1 - keep)
 
     def _is_new(self, host: str) -> bool:
         """Return whether this process was never seen as an owner."""
@@ -140,9 +132,6 @@ class History:
             ended_before=cut.ended - first.ended,
             before_s=(cut.at_ms - first.at_ms) / 1000,
         )
-
-    def _arrivals(self) -> dict[str, float]:
-        return {name: one.per_s for name, one in self._places.items()}
 
     def _evictions(self, seen: Observed) -> dict[str, int]:
         answering = [server for server in seen.servers if not server.problem]

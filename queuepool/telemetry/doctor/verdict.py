@@ -9,10 +9,10 @@ from typing import Final
 from queuepool.models.doctor import Finding, Severity, Unjudged, Verdict
 from queuepool.telemetry.doctor.observed import Observed
 from queuepool.telemetry.doctor.rules import RULES, Rule
+from queuepool.telemetry.since import Since
 
 _ORDER: Final = {severity: place for place, severity in enumerate(Severity)}
 _MOST_OF_A_KIND: Final = 20  # the first by name; a server that is down has thousands of places
-_GAP_MS: Final = 60_000  # what was not seen for less than this went on: readings may fail
 Key = tuple[str, str]
 
 
@@ -30,18 +30,13 @@ class Watch:
     """Verdicts on one look after another. Bounded by what is wrong now."""
 
     def __init__(self) -> None:
-        self._since: dict[Key, int] = {}
-        self._last: dict[Key, int] = {}
+        self._since = Since[Key]()
 
     def judge(self, seen: Observed) -> Verdict:
         """Return the verdict; what has to go on for some time is reported after that time."""
         now_ms = seen.now_ms
         found, unjudged = _suspicions(seen)
-        for key in found:
-            self._since.setdefault(key, now_ms)
-            self._last[key] = now_ms
-        for key in [k for k, last in self._last.items() if abs(now_ms - last) > _GAP_MS]:
-            del self._last[key], self._since[key]
+        self._since.note(found, now_ms)
         lasting = []
         for key, one in found.items():
             since_ms = self._since[key] if one.since_ms is None else one.since_ms

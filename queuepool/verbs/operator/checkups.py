@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from queuepool.errors.escaping import id_text
-from queuepool.models.doctor import Checkup, Held, ServerFigures, Waiting
+from queuepool.models.doctor import Checkup, Held, Running, ServerFigures, Waiting
 from queuepool.verbs import Verb
 
 SEATS = 20  # of each tier: 80 lanes take a server less time than one `observe`
-_SECTIONS = ("server", "memory", "persistence", "stats", "replication", "keyspace", "cluster")
+_SECTIONS = (
+    "server", "memory", "persistence", "stats", "replication", "keyspace", "cluster", "cpu",
+)  # fmt: skip
 _KEYS = re.compile(r"keys=(\d{1,15}),expires=(\d{1,15})")
 _OFFSET = re.compile(r"offset=(\d{1,18})")
 _LAG = re.compile(r"lag=(\d{1,9})")
+_SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?")
 _NUMBER = re.compile(r"-?\d{1,18}")
 
 
@@ -22,7 +25,7 @@ def checkup() -> Verb[Checkup]:
     """Return what the doctor looks at in a partition, in constant time."""
 
     def read(r: Any) -> Checkup:
-        now_ms, running, lanes, groups, group, tenant = r
+        now_ms, running, lanes, groups, group, tenant, sample = r
         return Checkup(
             now_ms=now_ms,
             running=(id_text(running[0]), running[1]) if running else None,
@@ -30,6 +33,10 @@ def checkup() -> Verb[Checkup]:
             groups=tuple(Waiting(groups[i], groups[i + 1]) for i in range(0, len(groups), 2)),
             held_group=Held(group[0], group[1]) if group else None,
             held_tenant=Held(tenant[0], tenant[1]) if tenant else None,
+            sample=tuple(
+                Running(int(slot, 16), group)
+                for slot, group in zip(sample[::2], sample[1::2], strict=True)
+            ),
         )
 
     return Verb("checkup", [SEATS], read)
@@ -68,8 +75,22 @@ def _read_figures(name: str, info: Mapping[str, str]) -> ServerFigures:
         write_error=appendonly == "1" and info.get("aof_last_write_status") == "err",
         replicas=len(replicas),
         behind=max(behind, default=0),
+        cpu_s=_cpu_s(info),
+        calls=_number(info, "total_commands_processed"),
         silent_s=max((int(lag[1]) for lag in map(_LAG.search, replicas) if lag), default=0),
     )
+
+
+def _cpu_s(info: Mapping[str, str]) -> float:
+    """Return the CPU seconds of the thread that runs scripts; of all threads if it tells no more.
+
+    0: it tells nothing.
+    """
+    for of in ("_main_thread", ""):
+        parts = [info.get(f"used_cpu_{kind}{of}", "") for kind in ("sys", "user")]
+        if all(map(_SECONDS.fullmatch, parts)):
+            return sum(map(float, parts))
+    return 0.0
 
 
 def _number(info: Mapping[str, str], field: str) -> int:

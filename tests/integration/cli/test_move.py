@@ -16,6 +16,7 @@ from queuepool.errors import QueuePoolError
 from queuepool.partitions.route import Leave
 from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
+from queuepool.routing.slots import slot_of
 from queuepool.routing.topology import build
 from queuepool.verbs.owner import verbs as own
 from tests.conftest import ServerFactory
@@ -187,3 +188,37 @@ def test_a_process_without_the_server_is_told_and_writes_nothing(
             without.enqueue("note", {"key": "import-42", "n": 1}, partition_key="import-42")
     app.route.read()
     assert [place.observe().jobs for place in app.partitions()] == [0, 1]
+
+
+def test_slots_move_to_another_partition(
+    commands: Shell, app: QueuePool, make_pool: MakePool
+) -> None:
+    key = "k0"
+    app.enqueue_many("note", [{}] * 3, partition_key=key)
+    slot = slot_of(key.encode())
+    here = app.group(key).partition.number
+    there = 1 - here
+    goal = ("--to-partition", str(there))
+    with leading(make_pool):
+        assert commands.run("move", "--slot", str(slot), *goal, "--wait", "--json") == Exit.OK
+        found = commands.lines[-1]
+        assert (found["stage"], found["slot_goals"]) == ("ended", {str(slot): there})
+        app.route.read()
+        assert app.group(key).partition.number == there
+        assert commands.run("moves") == Exit.OK
+        assert f"of slot {slot} to partition {there}, has ended" in commands.out
+        commands.run("log", "--kind", "act")
+        assert f"move --slot {slot} --to-partition {there}" in commands.out
+        route = app.route.read()
+        for arguments, says in (
+            (("--slot", str(slot), *goal), f"slot {slot} is in partition {there} already"),
+            (("--slot", "4096", *goal), "from 0 to 4095"),
+            (("--slot", str(slot), "--to-partition", "2"), "there is no partition 2: use 0 to 1"),
+            (("--slot", str(slot)), "which slots to which partition"),
+            (("1", *goal), "which slots to which partition"),
+            (("1", "--to", "big", "--slot", str(slot)), "which slots to which partition"),
+        ):
+            assert commands.run("move", *arguments) in {Exit.FAILED, Exit.USAGE}
+            assert says in commands.err
+        assert app.route.read() == route
+    assert app.partition(there).group(key.encode()).left >= 3

@@ -59,6 +59,7 @@ LOOKS: dict[str, Call] = {
     "GetHistory": lambda c: c.GetHistory(api.GetHistoryRequest(job_id=JOB)),
     "ListSchedules": lambda c: c.ListSchedules(api.ListSchedulesRequest()),
     "ListMoves": lambda c: c.ListMoves(api.ListMovesRequest()),
+    "Advise": lambda c: c.Advise(api.AdviseRequest()),
 }
 ACTS: dict[str, Call] = {
     "SetWorkers": lambda c: c.SetWorkers(

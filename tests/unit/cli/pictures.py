@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from queuepool.cli.commands import dead, doctor, group, job, simulate
-from queuepool.cli.display import fields, finding, flows, groups, limits, schedules
+from queuepool.cli.display import advice, fields, finding, flows, groups, limits, schedules
 from queuepool.cli.display.board import Board
 from queuepool.cli.display.log import lines_of
 from queuepool.cli.display.output import console, print_lines, say
@@ -37,6 +37,7 @@ from queuepool.models import (
     ScheduleStatus,
     Tier,
 )
+from queuepool.models.advice import Advice, AdviceKind, Advised, Loads, PlaceLoad, ServerLoad
 from queuepool.models.doctor import Finding, Severity, Unjudged, Verdict
 from queuepool.models.finding import Digest, ErrorCount, RunningJob
 from queuepool.models.flows import (
@@ -319,6 +320,23 @@ def doctor_shown() -> None:
     doctor.print_verdict(Verdict(at_ms=NOW_MS, findings=(found,), unjudged=(Unjudged("a", "b"),)))
 
 
+def advice_shown() -> None:
+    found = Advice(
+        kind=AdviceKind.HOT_SLOTS, subject="partition 4095", since_ms=NOW_MS - 180_000,
+        what=PROSE, effect="partition 4095 would have 6.0 workers' work",
+        command="queuepool move --slot 17,4000 --to-partition 1023",
+    )  # fmt: skip
+    place = PlaceLoad(
+        partition=4095, server="main", workers=512, busy=511.5, wanted=1234.5, came=12345.6,
+        ended=9876.5, wait_s=86_400, backlog=5_000_000, bytes=10**9, growth=-4e6,
+    )  # fmt: skip
+    server = ServerLoad(
+        name="main", cpu=0.71, calls=123_456, used=7 * 10**9, limit=10**10, growth=5e5
+    )
+    loads = Loads(over_s=600, places=(place,), servers=(server,), spare=("big",))
+    advice.show(Advised(at_ms=NOW_MS, advice=(found,), loads=loads))
+
+
 LOG = (
     LogEntry(kind=LogKind.ACT, what="hold", subject=f"group {LONG_GROUP}", who="ada@desk",
              via="command, ipv4:10.0.0.3:41220", why="they asked", outcome="1 changed",
@@ -381,6 +399,7 @@ PICTURES: dict[str, tuple[Callable[[], None], list[str]]] = {
     "flow-show": (flow_shown, [BATCH, "999,990 of 1,000,000", "3 dead", "4 lost"]),
     "flow-steps": (steps_shown, ["extract-albums", "999,993", "lost", "4"]),
     "doctor": (doctor_shown, ["partition 4095/video", "5,000,000", "consumer --partition 4095"]),
+    "advise": (advice_shown, ["partition 4095", "--slot 17,4000 --to-partition 1023", "71%"]),
     "log": (log_shown, ["ada@desk", OWNER, "4095", "took over", "10.0.0.3:41220"]),
     "shadow": (shadow_shown, ["target_wait", "1,234.5 s", "1,234", "1,250.00"]),
     "simulate": (

@@ -14,8 +14,9 @@ from queuepool.cli.parser import build_parser
 # They only look, work on files, or run processes. `bulk` and `relay` enqueue, as applications do.
 OTHERS = """
     demo, up, consumer, coordinator, bulk, relay, web, protocol show, acl, check, simulate, faults,
-    record, replay, what-if, why, decisions, doctor, log, status, watch, errors, jobs running,
-    job find, job show, job history, group list, group show, group wait, tenant show, policy show,
+    record, replay, what-if, why, decisions, doctor, advise, log, status, watch, errors,
+    jobs running, job find, job show, job history, group list, group show, group wait,
+    tenant show, policy show,
     limit list, limit show, flow list, flow show, schedule list, schedule show, migrate status,
     dead list, dead show, dead digest, partitions show, moves watch
 """

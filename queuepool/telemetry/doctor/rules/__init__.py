@@ -41,5 +41,5 @@ RULES: Final = (
     Rule("limit", held.limit, held.LIMIT_S, needs=("limits",)),
     Rule("schedule-missed", held.schedule_missed, needs=("schedules",)),
     Rule("big-group", fairness.big_group, patience_s=fairness.PATIENCE_S),
-    Rule("hot-partition", fairness.hot_partition, fairness.HOT_S, needs=("past",)),
+    Rule("hot-partition", fairness.hot_partition, fairness.HOT_S, needs=("loads",)),
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from queuepool.errors.escaping import key_text
 from queuepool.models.doctor import Finding
+from queuepool.models.tenants import key_in, tenant_of
 from queuepool.telemetry.doctor.observed import Observed
 
 Find = Callable[[Observed], Iterator[Finding]]
@@ -57,3 +58,9 @@ def size(count: float) -> str:
         if count >= 2**power:
             return f"{count / 2**power:,.3g} {unit}"
     return f"{count:.0f} B"
+
+
+def named(group: bytes) -> str:
+    """Return a task group as commands take it: its key, and its tenant if it has one."""
+    name, tenant = typed(key_in(group)), tenant_of(group)
+    return name if tenant is None else f"{name} --tenant {typed(tenant)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coordinator.loop.moving import Mover
@@ -12,7 +12,7 @@ from queuepool import PoolConfig, QueuePool
 from queuepool.partitions.route import Leave
 from queuepool.protocol import codec
 from queuepool.protocol.keys import Keyspace
-from queuepool.routing.moves import Move, asked, move_text, read_move
+from queuepool.routing.moves import Move, asked, asked_slots, move_text, read_move
 from queuepool.routing.topology import build
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer
@@ -110,6 +110,9 @@ class Queue:
         servers = ",".join(f"{n}={at}" for n, at in enumerate(places))
         named = servers if len(self.servers) > 1 else ""
         self.change(lambda _: asked(view, partitions, servers=named))
+
+    def ask_slots(self, slots: Mapping[int, int]) -> None:
+        self.change(lambda _: asked_slots(self.ops.config.topology.view, slots))
 
     def abort(self) -> None:
         def back(move: Move | None) -> Move:

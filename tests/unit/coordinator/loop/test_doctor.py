@@ -57,6 +57,16 @@ def test_before_the_first_observation_there_is_no_verdict() -> None:
 
     assert ward.doctor.look() is None
     assert ward.board.latest is None
+    assert ward.board.advised is None
+
+
+def test_every_look_tells_the_loads_of_partitions() -> None:
+    ward = Ward()
+    ward.look()
+
+    assert ward.board.advised is not None
+    assert [place.partition for place in ward.board.advised.loads.places] == [0, 1, 2, 3]
+    assert ward.board.advised.advice == ()
 
 
 def test_what_begins_and_ends_is_reported_once() -> None:

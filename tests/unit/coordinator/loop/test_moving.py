@@ -9,6 +9,7 @@ import pytest
 from queuepool import After, Limit
 from queuepool.errors import UnavailableError
 from queuepool.routing.moves import Stage
+from queuepool.routing.slots import slot_of
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
@@ -40,6 +41,52 @@ def test_partitions_grow_and_shrink_and_jobs_keep_their_order(queue: Queue) -> N
         assert all(jobs.values()), jobs
         assert sum(jobs.values()) == 3 * len(KEYS)
         assert queue.totals() == before
+    assert queue.run_all() == ORDER
+
+
+def test_single_slots_move_and_all_others_stay(queue: Queue) -> None:
+    before, slots = queue.totals(), {key: slot_of(key.encode()) for key in KEYS}
+    here = [key for key in KEYS if slots[key] % 2 == 0]
+    queue.ask_slots({slots[here[0]]: 1, slots[here[1]]: 1})
+    assert queue.move is not None
+    said = sorted(slots[key] for key in here[:2])
+    assert queue.move.text == f"of slots {said[0]},{said[1]} to partition 1"
+    queue.drive()
+
+    assert queue.move.stage is Stage.ENDED
+    queue.app.route.read()
+    moved = {key: queue.app.group(key).partition.number for key in KEYS}
+    assert moved == {key: slots[key] % 2 for key in KEYS} | {here[0]: 1, here[1]: 1}
+    assert queue.jobs() == {0: 3 * (len(here) - 2), 1: 3 * (len(KEYS) - len(here) + 2)}
+    assert queue.totals() == before
+    assert queue.run_all() == ORDER
+
+
+def test_a_move_of_slots_that_is_aborted_goes_back(queue: Queue) -> None:
+    before, slots = queue.jobs(), [slot_of(key.encode()) for key in KEYS]
+    queue.ask_slots({slot: 1 for slot in slots if slot % 2 == 0})
+    for _ in range(3):
+        queue.look()
+    queue.abort()
+    queue.drive()
+
+    assert queue.move is not None
+    assert (queue.move.stage, queue.jobs()) == (Stage.ABORTED, before)
+    assert queue.move.text.startswith("of slots")
+    assert queue.run_all() == ORDER
+
+
+def test_afterwards_partitions_can_be_evened_out_or_made_more(queue: Queue) -> None:
+    slots = [slot_of(key.encode()) for key in KEYS]
+    queue.ask_slots({slot: 1 for slot in slots if slot % 2 == 0})
+    queue.drive()
+    assert queue.jobs()[0] == 0
+    queue.ask(2)
+    queue.drive()
+    assert all(queue.jobs().values())
+
+    queue.ask(4)
+    queue.drive()
     assert queue.run_all() == ORDER
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from queuepool.models import Limit, LimitStatus, Owner, PartitionState, Schedule, ScheduleStatus
+from queuepool.models.advice import Loads, PlaceLoad
 from queuepool.models.doctor import Checkup, ServerFigures, Waiting
 from queuepool.models.schedules import Fired
 from queuepool.telemetry.doctor import Observed, Past, Place
@@ -84,10 +85,23 @@ def past(**changes: Any) -> Past:
     )
     known: dict[str, Any] = {
         "over_s": 3_600, "deaths": deaths, "takeovers": {"0": (NOW - 1_000,)},
-        "arrivals": {str(n): 400.0 for n in range(8)}, "evicted": {"main": 0},
-        "missed": {"nightly": (0, 0)},
+        "evicted": {"main": 0}, "missed": {"nightly": (0, 0)},
     }  # fmt: skip
     return Past(**known | changes)
+
+
+def load(number: int = 0, **changes: Any) -> PlaceLoad:
+    known: dict[str, Any] = {
+        "partition": number, "server": "main", "workers": 8, "busy": 8.0, "wanted": 8.0,
+        "came": 400.0, "ended": 400.0, "wait_s": 8.0, "backlog": 5_000, "bytes": 40 * MIB,
+        "growth": 0.0,
+    }  # fmt: skip
+    return PlaceLoad(**known | changes)
+
+
+def loads(*changed: PlaceLoad) -> Loads:
+    others = {one.partition: one for one in (*map(load, range(8)), *changed)}
+    return Loads(over_s=3_600, places=tuple(others.values()))
 
 
 def healthy(**changes: Any) -> Observed:
@@ -96,6 +110,7 @@ def healthy(**changes: Any) -> Observed:
         "now_ms": NOW, "version": VERSION, "places": tuple(place(n) for n in range(8)),
         "servers": (server(),), "clocks": {"main": 40}, "leader_lease_ms": 4_000,
         "limits": (limit(),), "schedules": (schedule(),), "clamps_known": True, "past": past(),
+        "loads": loads(),
     }  # fmt: skip
     return Observed(**known | changes)
 

@@ -47,11 +47,8 @@ def with_limit(parked: int, **changes: Any) -> Observed:
 
 
 def hot(times: float, wait_s: float) -> Observed:
-    arrivals = dict.fromkeys(map(str, range(8)), 100.0)
-    arrivals["0"] = times * 700 / (8 - times)  # of the mean over all eight
-    places = [q.place(n, oldest_ms=1_000) for n in range(8)]
-    places[0] = q.place(0, oldest_ms=round(wait_s * 1000))
-    return q.healthy(places=tuple(places), past=q.past(arrivals=arrivals))
+    others = [q.load(n, wait_s=1.0) for n in range(8)]
+    return q.healthy(loads=q.loads(*others, q.load(0, wanted=8.0 * times, wait_s=wait_s)))
 
 
 def biggest(jobs: int, second: int, per_s: float = 1.0) -> Observed:
@@ -258,13 +255,8 @@ FAULTS: dict[str, tuple[Observed, Observed, str, str]] = {
         "partition 3",
         "consumer's log",
     ),
-    "hot-partition": (hot(4.01, 60), hot(3.99, 60), "partition 0", "finer partition keys"),
-    "hot-partition: nobody waits": (
-        hot(5, 60),
-        hot(5, 59.9),
-        "partition 0",
-        "finer partition keys",
-    ),
+    "hot-partition": (hot(2.01, 60), hot(1.99, 60), "partition 0", "queuepool advise"),
+    "hot-partition: nobody waits": (hot(5, 60), hot(5, 59.9), "partition 0", "queuepool advise"),
     "schedule-missed": (
         q.healthy(past=q.past(missed={"nightly": (2, NOW - 9_000)})),
         q.healthy(past=q.past(missed={"other": (2, NOW - 9_000)})),

@@ -43,7 +43,7 @@ def test_a_short_gap_ends_nothing_and_a_long_one_begins_anew() -> None:
 
 
 def test_a_single_look_reports_at_once_and_names_what_it_cannot_judge() -> None:
-    verdict = judge(replace(UNOWNED, past=None, clamps_known=False))
+    verdict = judge(replace(UNOWNED, past=None, loads=None, clamps_known=False))
 
     assert kinds(verdict) == ["no-leader"]
     assert {one.kind for one in verdict.unjudged} == {
@@ -124,17 +124,6 @@ def test_consumers_that_roam_are_no_takeovers_and_those_that_crash_are() -> None
     assert takeovers(*restarted) == 3
     assert takeovers(*crashed) == 3
     assert takeovers(*[owned(7, "h:1", recovered=n) for n in range(4)]) == 0
-
-
-def test_what_a_place_gets_of_late_is_known_after_five_minutes() -> None:
-    history = History()
-    for second in range(0, 3_600, 5):
-        seen = history.add(at(second, counted(done=10 * second)))
-        assert seen.past is not None
-        assert bool(seen.past.arrivals) == (second >= 300)
-
-    assert seen.past is not None
-    assert 9.9 < seen.past.arrivals["0"] < 10.1
 
 
 def test_evictions_count_for_an_hour_from_when_the_history_began() -> None:
