@@ -8,6 +8,7 @@ import pytest
 
 from queuepool.models import Tier
 from queuepool.testing.server import MemoryServer
+from queuepool.verbs.moves.verbs import freeze
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.test_capped import configure
@@ -149,6 +150,31 @@ def test_a_repair_leaves_sound_gates_as_they_are(world: World) -> None:
 
     assert world.partition.audit(repair=True).clean
     assert snapshot(world) == before
+
+
+def test_a_group_that_nobody_moves_is_let_go(server_world: World) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a", "b"])
+    configure(server_world, max_running=5)
+    base = server_world.partition.key
+    server_world.client.hset(base + b":g:g", "moving", "7")
+    server_world.client.hset(base + b":mg", "g", 0)
+    assert w.claim(owned).ids == []
+
+    found = server_world.partition.audit(repair=True)
+    server_world.partition.audit(repair=True)
+
+    assert found.stray == 1
+    assert w.claim(owned).ids == [b"a", b"b"]
+
+
+def test_a_group_that_is_moved_stays_as_it_is(server_world: World) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a"])
+    server_world.partition.run(freeze(1, {b"g": 7}))
+
+    assert server_world.partition.audit(repair=True).stray == 0
+    assert w.claim(owned).ids == []
 
 
 def test_a_lane_at_a_gate_that_was_lost_is_filled_again(server_world: World) -> None:

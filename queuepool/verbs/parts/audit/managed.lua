@@ -10,6 +10,10 @@ local wrongs = 0
 for _, group in ipairs(names) do
   local g = base .. ':g:' .. group
   local f, waiting = ours('HMGET', g, unpack(SETTINGS)) or {}, {}
+  -- Only operators write `mv`: what else says that a group is on its way would hold it for good
+  if f[24] and redis.call('SISMEMBER', base .. ':mv', group) == 0 then
+    strays[#strays + 1], f[24] = {g, 'moving'}, false
+  end
   apart[group] = f[7] and whole(f[5]) > 0
   if not apart[group] then strays[#strays + 1] = {mg, group} end
   for t = 0, apart[group] and 3 or -1 do
