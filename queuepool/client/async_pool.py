@@ -111,7 +111,7 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         self, task: calls.AnyTask, items: calls.Items, **options: Unpack[ManyOptions]
     ) -> EnqueueResults[AsyncEnqueued]: ...
 
-    @spelled_out(ManyOptions, partition_key=None, wait_when_full_s=0.0, results="all")
+    @spelled_out(ManyOptions, partition_key=None, spread=1, wait_when_full_s=0.0, results="all")
     async def enqueue_many(
         self,
         task: calls.AnyTask | Iterable[Job[Any]],
@@ -138,6 +138,9 @@ class AsyncQueuePool(BasePool[AsyncPort]):
             results, task_of, name = await self._network.do(steps)
             results.of_batch = self.batch(name)
             return results, task_of
+        if (spread := options.get("spread")) is not None:
+            steps_of = self._spread_out(options.get("partition_key"), options.get("tenant"), spread)
+            options["spread"] = await self._network.do(steps_of)
         sender, chunks, held, task_of = self._bulk(task, items, **options)
         return await self._network.do(sender.all(chunks, held)), task_of
 

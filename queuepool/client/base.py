@@ -18,6 +18,7 @@ from queuepool.client.producer import Producer
 from queuepool.client.results import EnqueueResults, FailureResults
 from queuepool.client.routes import PartitionKey
 from queuepool.client.sender import Sender
+from queuepool.client.spreading import spread_out
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import Durability
@@ -121,6 +122,8 @@ class BasePool(Generic[P]):
             whole: Any = list(task if items is None else items)  # type: ignore[arg-type]  # no name
             task, items = (whole, None) if items is None else (task, whole)
             numbers, name = (yield from grow(config, into, len(whole))), into.name
+        if (spread := options.get("spread")) is not None:
+            options["spread"] = yield from self._spread_out(key, options.get("tenant"), spread)
         sender, chunks, held, task_of = self._bulk(
             task, items, numbers=numbers, trace=trace, **options
         )
@@ -128,6 +131,9 @@ class BasePool(Generic[P]):
         if then is not None:
             yield from seal(config, name, results.jobs)
         return results, task_of, name
+
+    def _spread_out(self, key: Any, tenant: str | None, spread: object) -> Steps[int]:
+        return spread_out(self.producer, key, tenant, spread)
 
     def _number_of(self, partition_key: str | bytes | None, tenant: str | None) -> int | None:
         if partition_key is None:

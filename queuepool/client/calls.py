@@ -66,6 +66,7 @@ class ManyOptions(_CommonOptions, total=False):
 
     partition_key: PartitionKey | None
     unique: UniqueKey | UniqueKeyOf | None
+    spread: int
     wait_when_full_s: float
     results: Literal["all", "failures"]
     durability: Durability | str | None
@@ -121,17 +122,19 @@ def many(
     numbers: Numbers | None = None,
     trace: str | None = None,
     remember: bool = True,
+    spread: int = 1,
     **options: Any,
 ) -> tuple[Iterator[Chunk], OpenChunks, TaskOf]:
     """Return the chunks of an enqueue_many call, and the task of each position.
 
     In between: filled with chunks of jobs that were consumed but not yet yielded. trace: the
-    traceparent of the call. remember: the task of each job, at 2 bytes a job.
+    traceparent of the call. remember: the task of each job, at 2 bytes a job. spread: over how many
+    slots the group is spread.
     """
     common = _common("enqueue_many", options) | {"unique": unique}
     defaults, jobs, task_of = _forms(producer, task, items, common, trace, remember)
     held: OpenChunks = {}
-    chunks = producer.chunks(defaults, jobs, partition_key, held, tenant, numbers)
+    chunks = producer.chunks(defaults, jobs, partition_key, held, tenant, numbers, spread)
     return chunks, held, task_of
 
 

@@ -33,6 +33,7 @@ from queuepool.client.routes import PartitionKey, Route, Routes
 from queuepool.errors import InvalidInputError, JobTimeoutError
 from queuepool.models.places import check_pool
 from queuepool.protocol import codec, ids
+from queuepool.routing.spreading import part_of_job
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.tasks.options import check_tier
@@ -54,13 +55,15 @@ class Chunker:
         partition_key: PartitionKey | None,
         tenant: str | None = None,
         numbers: Numbers | None = None,
+        spread: int = 1,
     ) -> None:
         self._routes, self._defaults, self._key = routes, defaults, partition_key
         self._config = config
         self._limit, self._tenant = config.max_payload_bytes, tenant
         one = partition_key if isinstance(partition_key, (str, bytes)) else None
         self._numbers = numbers  # of a batch that the jobs are in
-        self._fixed = None if one is None else self._routes.of(one, tenant)
+        self._fixed = None if one is None or spread > 1 else self._routes.of(one, tenant)
+        self._spread, self._next_part = spread, 0
         self._fresh: list[bytes] = []  # ids of the fixed route, or random ends of any other's
 
     def chunks(self, items: Items, open_chunks: OpenChunks) -> Iterator[Chunk]:
@@ -139,7 +142,14 @@ class Chunker:
         if key is None:
             key = self._key
         tenant = self._tenant if job is None or job.tenant is None else job.tenant
-        return self._routes.of(key(payload) if callable(key) else key, tenant)
+        route = self._routes.of(key(payload) if callable(key) else key, tenant)
+        if self._spread == 1 or key is not self._key or tenant is not self._tenant:
+            return route
+        if job is not None and job.job_id is not None:
+            part = part_of_job(check_job_id(job.job_id).encode(), self._spread)
+        else:
+            part = self._next_part = (self._next_part + 1) % self._spread
+        return self._routes.part(route, part)
 
     def _special(
         self, defaults: Defaults, job: Job[Any] | None, payload: Any, route: Route

@@ -202,6 +202,7 @@ def describe(status: GroupStatus) -> dict[str, Any]:
         "serial": status.serial,
         "weight": status.weight,
         "tier": None if status.tier is None else str(status.tier),
+        "spread": status.spread,
         "held_ms": status.held_ms,
         "progress": status.progress,
     }

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from queuepool.client.arguments import check_wait
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.endings import JobDiedError as JobDiedError  # noqa: PLC0414 - known from here
 from queuepool.client.foretelling import watched
-from queuepool.client.holding import configure_group
-from queuepool.client.questions import ask, ask_places, following
+from queuepool.client.questions import ask, following
 from queuepool.client.routes import Route
+from queuepool.client.spreading import configure_whole, parts_of, whole
 from queuepool.errors import WaitTimeoutError
 from queuepool.errors.escaping import key_text
 from queuepool.models import Eta, GroupStatus
-from queuepool.models.jobs import total_of
 from queuepool.routing.slots import key_bytes
 from queuepool.routing.views import View
 from queuepool.verbs.producer import pools
@@ -46,44 +46,38 @@ class GroupSteps:
         return f"{type(self).__name__}({self.partition_key!r})"
 
     def _status(self) -> Steps[GroupStatus]:
-        return total_of((yield from self._in_pools()))
+        return (yield from self._whole())[0]
 
-    def _in_pools(self) -> Steps[list[GroupStatus]]:
-        config, route = self._network.config, self._route
-
-        def asking(view: View) -> Steps[list[GroupStatus]]:
-            verb = produce.group(route.group, view.version)
-            return ask_places(config, view.places_of(route.slot), verb)
-
-        return (yield from following(config, asking))
+    def _whole(self) -> Steps[tuple[GroupStatus, int]]:
+        return whole(self._network.config, self._route)
 
     def _settled(self) -> Steps[GroupStatus]:
-        """Return the totals, which in several pools have ended only if two readings agree.
+        """Return the totals, which in several pools or slots have ended only if two readings agree.
 
-        In between, a job of a pool that was read later may have enqueued one for an earlier pool.
+        In between, a job of one that was read later may have enqueued one for an earlier one.
         """
-        found = yield from self._in_pools()
-        total = total_of(found)
-        while len(found) > 1 and total.left == 0:
-            before, total = total, total_of((yield from self._in_pools()))
+        total, readings = yield from self._whole()
+        while readings > 1 and total.left == 0:
+            before, (total, _) = total, (yield from self._whole())
             if total.total == before.total:
                 break
         return total
 
     def _cancel(self) -> Steps[tuple[int, int]]:
-        """Cancel in bounded steps, in one pool after another."""
-        sums = [0, 0]
-        yield from following(self._network.config, lambda view: self._cancel_in(view, sums))
+        """Cancel in bounded steps, in one slot and one pool after another."""
+        config, sums = self._network.config, [0, 0]
+        for part in (yield from parts_of(config, self._route)):
+            yield from following(config, partial(self._cancel_in, part, sums))
         return sums[0], sums[1]
 
-    def _cancel_in(self, view: View, sums: list[int]) -> Steps[None]:
+    def _cancel_in(self, route: Route, sums: list[int], view: View) -> Steps[None]:
         # What was cancelled before the group moved is counted, too.
-        config, slot = self._network.config, self._route.slot
+        config, slot = self._network.config, route.slot
         for partition in view.places_of(slot):
             for pool in (config.keyspace.pool, *(yield from ask(config, partition, pools.look()))):
                 cursor = b"start"
                 while cursor:
-                    verb = produce.cancel_group(self._route.group, cursor, view.version_for(slot))
+                    verb = produce.cancel_group(route.group, cursor, view.version_for(slot))
                     cursor, gone, running = yield from ask(config.of(pool), partition, verb)
                     sums[0], sums[1] = sums[0] + gone, sums[1] + running
 
@@ -91,7 +85,7 @@ class GroupSteps:
         return watched(self._status, over_s)
 
     def _configure(self, **settings: Any) -> Steps[bool]:
-        return configure_group(self._network.config, self._route, self.partition_key, **settings)
+        return configure_whole(self._network.config, self._route, self.partition_key, **settings)
 
     def _wait(
         self, timeout_s: float | None, show: bool | None, on_progress: OnProgress | None

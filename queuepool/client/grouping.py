@@ -13,7 +13,7 @@ from queuepool.client.effects import Steps
 from queuepool.client.questions import ask_each, places_of
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
-from queuepool.models.groups import MOST_GROUPS, Best, GroupLoad, order_of
+from queuepool.models.groups import MOST_GROUPS, Best, GroupLoad, order_of, together
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.operator.grouping import ALL, LISTS_AT_ONCE, Part, Place, groups
@@ -31,7 +31,10 @@ def check_limit(limit: object) -> int:
 def find_groups(
     config: PoolConfig, *, order: object, limit: int, partition: int | None, pool: str | None = None
 ) -> Steps[list[GroupLoad]]:
-    """Return the first groups in an order, of a partition or of all."""
+    """Return the first groups in an order, of a partition or of all.
+
+    What is listed of a group that is spread is one, with the place of its largest part's order.
+    """
     best = Best(ordered := order_of(order), limit)
     places = yield from places_of(config, partition)
     left: _Left = {place: ALL for place in places if pool in (None, place[1])}
@@ -47,7 +50,7 @@ def find_groups(
                 following = part.following + left.pop((number, name))[LISTS_AT_ONCE:]
                 if following:
                     left[number, name] = following
-    return best.first()
+    return together(best.first())
 
 
 def _of_pool(left: _Left, name: str) -> dict[int, tuple[Place, ...]]:

@@ -131,7 +131,7 @@ class QueuePool(Whereabouts, BasePool[Port]):
         self, task: calls.AnyTask, items: calls.Items, **options: Unpack[ManyOptions]
     ) -> EnqueueResults[Enqueued]: ...
 
-    @spelled_out(ManyOptions, partition_key=None, wait_when_full_s=0.0, results="all")
+    @spelled_out(ManyOptions, partition_key=None, spread=1, wait_when_full_s=0.0, results="all")
     def enqueue_many(
         self,
         task: calls.AnyTask | Iterable[Job[Any]],
@@ -149,9 +149,10 @@ class QueuePool(Whereabouts, BasePool[Port]):
 
         task: jobs made by `task.job(...)`, of one or several tasks; or a task, and the items:
         payloads, or Job objects with options. partition_key: one for all, or a function of
-        the payload; so is unique. wait_when_full_s: how long to wait for room in a full partition
-        before raising QueueFullError; its `results`, and UnavailableError's, have every consumed
-        job.
+        the payload; so is unique. spread: over how many slots the group is spread, so that as many
+        processes run it, in no order. wait_when_full_s: how long to wait for room in a full
+        partition before raising QueueFullError; its `results`, and UnavailableError's, have every
+        consumed job.
         results: "failures" keeps only those of jobs that were not newly enqueued, in little memory.
         durability: instead of the pool's; thousands of jobs are confirmed together. then: an After,
         whose job runs when all these have ended; the results have the `batch`. into: a running
@@ -173,6 +174,9 @@ class QueuePool(Whereabouts, BasePool[Port]):
             results, task_of, name = self._network.do(steps)
             results.of_batch = self.batch(name)
             return results, task_of
+        if (spread := options.get("spread")) is not None:
+            steps_of = self._spread_out(options.get("partition_key"), options.get("tenant"), spread)
+            options["spread"] = self._network.do(steps_of)
         sender, chunks, held, task_of = self._bulk(task, items, **options)
         if sender.confirmation.verbs:
             return self._network.do(sender.all(chunks, held)), task_of

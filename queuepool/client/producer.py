@@ -26,6 +26,7 @@ from queuepool.client.routes import PartitionKey, Route, Routes, remember
 from queuepool.models import Tier
 from queuepool.models.places import DEFAULT_POOL, check_pool
 from queuepool.protocol import codec, ids
+from queuepool.routing.spreading import refuse_unfit
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.tasks.limiting import LimitOption
@@ -42,6 +43,7 @@ class Producer:
         self._routes, self.limits = Routes(config), CallLimits(registry)
         self._routes_of_pools = {config.keyspace.pool: self._routes}
         self._defaults: dict[str, Defaults] = {}
+        self.spread: dict[bytes, tuple[int, float]] = {}  # groups -> over how many slots, until s
 
     def route(self, partition_key: str | bytes, tenant: str | None = None) -> Route:
         """Return where a partition key's jobs go. Raises InvalidInputError."""
@@ -139,15 +141,17 @@ class Producer:
         held: OpenChunks | None = None,
         tenant: str | None = None,
         numbers: Numbers | None = None,
+        spread: int = 1,
     ) -> Iterator[Chunk]:
         """Yield chunks; `positions` numbers the jobs, in the order of the iterable.
 
         held: filled with the chunks of consumed jobs, until the next chunk is requested. numbers:
-        of the batch that the jobs are in.
+        of the batch that the jobs are in. spread: over how many slots the group is spread.
         An error of an item, or of the iterable, is raised after all earlier items are yielded; but
         immediately if it is a timeout, or came in the middle of a job.
         """
         open_chunks = {} if held is None else held
         routes = self.routes_of(defaults.pool)
-        chunker = Chunker(routes, self.config, defaults, partition_key, tenant, numbers)
-        return chunker.chunks(items, open_chunks)
+        chunker = Chunker(routes, self.config, defaults, partition_key, tenant, numbers, spread)
+        chunks = chunker.chunks(items, open_chunks)
+        return chunks if spread == 1 else map(refuse_unfit, chunks)

@@ -9,9 +9,10 @@ from typing import Any
 from queuepool.client.chunks import place_key
 from queuepool.errors import InvalidInputError
 from queuepool.models.places import DEFAULT_POOL
-from queuepool.models.tenants import SEPARATOR, split, tenant_bytes
+from queuepool.models.tenants import SEPARATOR, key_in, split, tenant_bytes
 from queuepool.protocol import codec, ids
 from queuepool.routing.slots import MAX_GROUP_BYTES, group_of, key_bytes, slot_of
+from queuepool.routing.spreading import part_of_group, slot_of_part
 from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 
@@ -81,6 +82,22 @@ class Routes:
             remember(by.keys, partition_key, route)
         return route
 
+    def part(self, route: Route, part: int) -> Route:
+        """Return where a part of a spread group goes, given where the group itself does."""
+        if not part:
+            return route
+        parts, view = (known := self._by()).parts, known.view
+        found = parts.get((route.group, part))
+        if found is None:
+            slot = slot_of_part(route.slot, route.group, part)
+            group, key = part_of_group(route.group, part), key_in(route.group)
+            text = route.key_text
+            if text is None and not group.endswith(key):
+                text = key.decode("utf-8", "replace")
+            found = self._of_slot(slot, group, text, route.shift, view)
+            remember(parts, (route.group, part), found)
+        return found
+
     def _by(self) -> _Known:
         # Whatever is computed by a view is remembered with it, so no route outlives its version.
         known = self._known
@@ -108,12 +125,13 @@ class Routes:
     def _route(self, whole: bytes, tenant: bytes, key: bytes, view: View) -> Route:
         # whole: the key with its tenant, which decides about the partition.
         slot, group = slot_of(whole), group_of(key, tenant)
-        partition = view.partition_of(slot)
         text = None if group.endswith(key) else key[:1024].decode("utf-8", "replace")
-        space = self._config.keyspace
+        return self._of_slot(slot, group, text, 4 if tenant else 0, view)
+
+    def _of_slot(self, slot: int, group: bytes, text: str | None, shift: int, view: View) -> Route:
+        partition, space = view.partition_of(slot), self._config.keyspace
         base = space.partition(partition)
         tail = codec.encode_tail(slot, group)
-        shift = 4 if tenant else 0
         versions = view.version_for(slot), view.version
         hint, place = ids.hint_of(slot), place_key(partition, base)
         return Route(partition, base, group, tail, hint, text, shift, space.pool, *versions, place)
@@ -122,12 +140,13 @@ class Routes:
 class _Known:
     """The routes of recent partition keys by one view."""
 
-    __slots__ = ("keys", "of_tenants", "view")
+    __slots__ = ("keys", "of_tenants", "parts", "view")
 
     def __init__(self, view: View) -> None:
         self.view = view
         self.keys: dict[str | bytes, Route] = {}
         self.of_tenants: dict[tuple[str | bytes, str], Route] = {}
+        self.parts: dict[tuple[bytes, int], Route] = {}
 
 
 def _given(partition_key: str | bytes | None) -> str | bytes:

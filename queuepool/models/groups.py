@@ -7,13 +7,13 @@ at most, and says what a group must be better than to matter: servers send only 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models.places import DEFAULT_POOL
-from queuepool.models.tenants import tenant_text
+from queuepool.models.tenants import is_part, key_in, tenant_text
 
 MOST_GROUPS = 10_000
 
@@ -45,10 +45,35 @@ class GroupLoad:
     created_ms: int
     held_ms: int | None = None
 
+    def plus(self, other: GroupLoad) -> GroupLoad:
+        """Return this and another part of the same group, in the place of the group itself."""
+        first, second = (other, self) if is_part(self.group) else (self, other)
+        held = [one.held_ms for one in (self, other) if one.held_ms is not None]
+        return replace(
+            first,
+            total=first.total + second.total,
+            left=first.left + second.left,
+            delayed=first.delayed + second.delayed,
+            parked=first.parked + second.parked,
+            dead=first.dead + second.dead,
+            created_ms=min(first.created_ms, second.created_ms),
+            held_ms=min(held, default=None),
+        )
+
     @property
     def tenant(self) -> str | None:
         """Return the tenant that the group belongs to, None of a plain group."""
         return tenant_text(self.group)
+
+
+def together(found: Iterable[GroupLoad]) -> list[GroupLoad]:
+    """Return groups with those that are parts of one, which is spread, as one; in their order."""
+    groups: dict[tuple[str | None, bytes, str | None], GroupLoad] = {}
+    for one in found:
+        whole = one.tenant, key_in(one.group), one.pool
+        known = groups.get(whole)
+        groups[whole] = one if known is None else known.plus(one)
+    return list(groups.values())
 
 
 def order_of(order: object) -> GroupOrder:

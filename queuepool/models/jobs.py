@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum, StrEnum
 from typing import Any, NewType
 
 from queuepool.errors.escaping import key_text, visible
 from queuepool.models.places import DEFAULT_POOL, place_text
+from queuepool.models.spread import unmarked
 from queuepool.models.tenants import key_in, tenant_text
 
 JobId = NewType("JobId", str)
@@ -23,7 +24,7 @@ def group_text(group: bytes) -> str:
     if tenant is not None:
         return f"{visible(tenant)}:{group_text(key_in(group))}"
     try:
-        text = group.decode()
+        text = unmarked(group).decode()
     except UnicodeDecodeError:
         return group.hex()
     return text if text.isprintable() else group.hex()
@@ -208,6 +209,17 @@ def total_of(pools: Iterable[GroupStatus]) -> GroupStatus:
     return total
 
 
+def parts_together(parts: Sequence[GroupStatus]) -> GroupStatus:
+    """Return the totals of a group, given those of the parts that it is spread over."""
+    total, *others = parts
+    for each in others:
+        total = total.plus(each)
+    bounds = [each.max_running for each in parts]
+    if others and all(bounds):
+        total = replace(total, max_running=sum(bound for bound in bounds if bound))
+    return total
+
+
 def _latest(values: Iterable[int | None]) -> int | None:
     return max((value for value in values if value), default=None)
 
@@ -221,7 +233,7 @@ class GroupStatus:
     when the group is held, so that its ready jobs wait; None: it is not. max_running: how many
     jobs may run at once, None for any number; serial: one at a time, in order; weight: its share of
     turns beside 1 of other groups. parked: jobs that wait for their limits. tier: the one whose
-    turns its jobs have, None: each has those of its own.
+    turns its jobs have, None: each has those of its own. spread: over how many slots it is spread.
     """
 
     total: int
@@ -242,6 +254,7 @@ class GroupStatus:
     weight: int = 1
     parked: int = 0
     tier: Tier | None = None
+    spread: int = 1
 
     def plus(self, other: GroupStatus) -> GroupStatus:
         """Return the totals of two pools of one partition together."""
@@ -257,7 +270,13 @@ class GroupStatus:
             serial=self.serial or other.serial,
             weight=max(self.weight, other.weight),
             tier=other.tier if self.tier is None else self.tier,
+            spread=max(self.spread, other.spread),
         )
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether its partition has a record of it."""
+        return self.created_ms is not None or self.total > 0 or self.has_settings
 
     @property
     def has_settings(self) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
+from queuepool.models.spread import is_marked, unmarked
 
 MAX_TENANT_BYTES = 40
 SEPARATOR = ":"  # between tenant and key, for routing
@@ -72,9 +73,18 @@ def tenant_of(group: bytes) -> bytes | None:
 
 
 def key_in(group: bytes) -> bytes:
-    """Return what a group is called within its tenant; of a plain one its name."""
+    """Return what a group is called within its tenant; of a plain one its name.
+
+    A part of a spread group is called as the group.
+    """
     found = _OF_TENANT.match(group)
-    return found[2] if found else group
+    return unmarked(found[2] if found else group)
+
+
+def is_part(group: bytes) -> bool:
+    """Return whether a group is a part of one that is spread over slots, but for the first."""
+    found = _OF_TENANT.match(group)
+    return is_marked(found[2] if found else group)
 
 
 def tenant_text(group: bytes) -> str | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from queuepool.errors import InvalidInputError
+from queuepool.models.spread import is_marked
 from queuepool.models.tenants import prefix_of, tenant_of
 
 SLOTS = 4096
@@ -44,10 +45,12 @@ def key_bytes(partition_key: str | bytes) -> bytes:
 def group_of(key: bytes, tenant: bytes = b"") -> bytes:
     """Return the task group of a key: the key itself, or its 16-byte digest when it is long.
 
-    That of a tenant begins with the tenant's name; a key that looks so is replaced by its digest.
+    That of a tenant begins with the tenant's name; a key that looks so, or like a part of a spread
+    group, is replaced by its digest.
     """
     prefix = prefix_of(tenant) if tenant else b""
-    if len(prefix) + len(key) <= MAX_GROUP_BYTES and (tenant or tenant_of(key) is None):
+    fits = len(prefix) + len(key) <= MAX_GROUP_BYTES and not is_marked(key)
+    if fits and (tenant or tenant_of(key) is None):
         return prefix + key
     return prefix + blake2b(key, digest_size=16).digest()
 

@@ -27,13 +27,13 @@ def configure(p: PartitionData, args: Args) -> Any:
     if group is None and not keep:
         return -1
     group = group or p.groups.setdefault(name, Group())
-    before = (*group.settings, group.keep)
+    before = (*group.settings, group.keep, group.spread)
     places = [group.place(tier) for tier in TIERS]
     _set(p, group, settings)
     group.keep = keep or group.keep
     if keep and group.left <= 0 and group.dead <= 0:
         group.expires = max(group.expires or 0, p.now + keep)
-    if before == (*group.settings, group.keep):
+    if before == (*group.settings, group.keep, group.spread):
         return 0
     if not group.state:
         manage(p, name, group)
@@ -47,6 +47,7 @@ def configure(p: PartitionData, args: Args) -> Any:
 
 
 def _set(p: PartitionData, group: Group, settings: dict[bytes, bytes]) -> None:
+    group.spread = max(group.spread, int(settings.get(b"spread", 0)))
     if b"hold" in settings:
         group.hold = (group.hold or p.now) if settings[b"hold"] else 0
     if b"max" in settings:
@@ -62,11 +63,12 @@ def _set(p: PartitionData, group: Group, settings: dict[bytes, bytes]) -> None:
 def unmanage(p: PartitionData, name: bytes, group: Group) -> None:
     """Let a group without settings count its jobs no more."""
     p.managed.pop(name, None)
-    group.state, group.next_id, group.keep = "", None, 0
+    group.state, group.next_id = "", None
+    group.keep = group.keep if group.spread else 0
     group.waiting.clear()
     group.able.clear()
     group.owed.clear()
-    if group.total == 0 and group.cancelled_at < 0:
+    if group.total == 0 and group.cancelled_at < 0 and not group.spread:
         del p.groups[name]  # nothing is left of its record
 
 

@@ -37,6 +37,7 @@ def packed(p: PartitionData, job_id: bytes, body: bytes) -> list[bytes]:
 
 
 FIELDS = {b"hold": "hold", b"max": "most", b"moved": "moved", b"keep": "keep", b"done": "done",
+           b"spread": "spread",
            b"cancelled": "cancelled", b"evicted": "evicted", b"discarded": "discarded",
            b"expired": "expired", b"created": "created", b"finished": "finished"}  # fmt: skip
 

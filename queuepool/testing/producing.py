@@ -209,5 +209,5 @@ def group(p: PartitionData, args: Args) -> Any:
     return [
         *(g.total, g.left, g.dead, g.cancelled, g.delayed, ready, g.created, finished, cut),
         *(g.done, g.evicted, g.discarded, g.hold, g.expired, g.most, int(g.serial)),
-        *(g.weight, g.parked, 0 if g.tier is None else g.tier + 1),
+        *(g.weight, g.parked, 0 if g.tier is None else g.tier + 1, g.spread),
     ]

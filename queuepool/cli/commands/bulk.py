@@ -72,6 +72,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="limit that holds for the jobs, or a template of columns: mail:{account}; up to 4",
     )
     add("--tenant", metavar="NAME", help="whose turns the jobs use; tenants take turns")
+    add(
+        "--spread",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="spread the group over N slots, so that N processes run it, in no order (default 1)",
+    )
     add("--pool", metavar="NAME", help="the worker pool that runs them (default: default)")
     add("--wait", action="store_true", help="wait until all jobs have ended")
     add("--timeout", type=duration, metavar="TIME", help="of --wait")

@@ -219,6 +219,8 @@ def print_group(
             del plain["weight"]
         if status.tier is None:
             del plain["tier"]
+        if status.spread == 1:
+            del plain["spread"]
         since_ms = plain.pop("held_ms")
         release = f"queuepool release group {shlex.quote(arguments.key)}"
         held = {"held": f"since {when(since_ms)}: {release}"} if since_ms else {}

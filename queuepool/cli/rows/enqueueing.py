@@ -113,6 +113,7 @@ def enqueue(
                 _counted(batch, advance),
                 partition_key=key_of(arguments.key),
                 tenant=arguments.tenant,
+                spread=arguments.spread,
                 pool=arguments.pool,
                 tier=arguments.tier,
                 delay_s=arguments.delay,

@@ -11,12 +11,12 @@ from queuepool.models.tenants import key_in
 from queuepool.telemetry.advice.hot import Hot, hot_places, shift
 from queuepool.telemetry.advice.servers import Crowded, crowded, short_of_processes
 from queuepool.telemetry.doctor.observed import Observed
-from queuepool.telemetry.doctor.rules.rule import lasting, size
+from queuepool.telemetry.doctor.rules.rule import lasting, named, size
 from queuepool.telemetry.since import Since
 
 PATIENCE_S = 120.0  # what lasts for less than minutes is over before anyone has acted
 MOST = 20  # the rest follows when these are done
-_NO_SERVER = "NAME"
+_NO_SERVER, _SPREAD = "NAME", 4
 
 
 class AdviceWatch:
@@ -73,9 +73,10 @@ def _hot_group(hot: Hot, part: Part) -> Advice:
         kind=AdviceKind.HOT_GROUP,
         subject=f"group {key_text(key_in(part.group))}",
         what=f"it takes {part.share:.0%} of the worker time of its partition; {what}",
-        effect="a group has one partition, and so one process: no move of slots changes that; if "
-        "the order of its jobs does not matter, use several keys, such as import-7/0 to import-7/3",
-        command="choose finer partition keys: docs/first-day.md#how-do-i-choose-a-partition-key",
+        effect="a group has one partition, and so one process: no move of slots changes that. If "
+        "the order of its jobs does not matter, jobs that are enqueued from now on can be spread",
+        command=f"queuepool bulk --key {named(part.group)} --spread {_SPREAD} ..., or "
+        f"enqueue_many(..., spread={_SPREAD})",
         figures=figures | {"share": part.share, "slot": part.slot},
     )
 

@@ -25,7 +25,7 @@ MAX_JOBS = 200
 MAX_BYTES = 4 * 1024 * 1024
 _WORDS = 11  # of a job
 # Of a group's record: what it is told to do, and how jobs ended. The rest follows from its jobs.
-_SETTINGS = (b"hold", b"max", b"serial", b"weight", b"tier", b"moved", b"keep", b"rt",
+_SETTINGS = (b"hold", b"max", b"serial", b"weight", b"tier", b"spread", b"moved", b"keep", b"rt",
              b"cancelled_at", b"created", b"finished", b"slot")  # fmt: skip
 _TOTALS = (b"done", b"cancelled", b"evicted", b"discarded", b"expired")
 

@@ -7,10 +7,10 @@ local function count_done(g, n)
     left = redis.call('HSET', g, 'left', 0) and 0
   end
   if left > 0 then done = redis.pcall('HINCRBY', g, 'done', n) end
-  local total, dead
+  local total, dead, keep
   if left <= 0 or done == n or type(done) ~= 'number' then
     local before
-    total, dead, before = unpack(redis.call('HMGET', g, 'total', 'dead', 'done'))
+    total, dead, before, keep = unpack(redis.call('HMGET', g, 'total', 'dead', 'done', 'keep'))
     total, dead = tonumber(total) or 0, tonumber(dead) or 0
     if not before or done == n then -- an earlier version derived done from the other states
       before = total - left - n - dead

@@ -8,8 +8,9 @@
 --         none)): hold (1), max (jobs that run at once), serial (1: one job after the other),
 --         weight (share of turns in its tiers, beside 1 of others), tier (0-3: whose turns its jobs
 --         have, instead of their own), keep (ms for which its record stays without work; makes the
---         record of a group that has none); of the partition only hold. Or: group, version, gates,
---         cursor ('' to begin): what a group has at gates follows its tier
+--         record of a group that has none), spread (over how many slots it is spread: never less
+--         than it was); of the partition only hold. Or: group, version, gates, cursor ('' to
+--         begin): what a group has at gates follows its tier
 -- Returns 1 if that changed anything, else 0; -1 for a group that is unknown or was forgotten; of
 --         gates the next cursor, '' at the end; {MOVED, least version}: that of the route is lower.
 -- Claimed jobs continue. A group with settings counts its ready jobs in its record, by tier: all
@@ -48,6 +49,7 @@ if known == 0 and keep <= 0 then return -1 end
 for i = 3, #ARGV, 2 do
   local value = ARGV[i + 1]
   local was = redis.call('HGET', g, ARGV[i]) or ''
+  if ARGV[i] == 'spread' and whole(was) > whole(value) then value = was end
   if ARGV[i] == 'hold' and (was == '') == (value == '') then value = was end
   if value ~= was then changed = 1 end
   if value == '' then

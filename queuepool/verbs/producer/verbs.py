@@ -173,7 +173,7 @@ def group(name: bytes, version: int = 1) -> Verb[GroupStatus]:
         reply = _here(reply)
         total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply[:9]
         done, evicted, discarded, held_ms, expired, max_running, serial = reply[9:16]
-        weight, parked, tier = reply[16:]
+        weight, parked, tier, spread = reply[16:]
         return GroupStatus(
             total=total,
             ready=ready,
@@ -191,6 +191,7 @@ def group(name: bytes, version: int = 1) -> Verb[GroupStatus]:
             serial=bool(serial),
             weight=weight or 1,
             tier=Tier(tier - 1) if tier else None,
+            spread=spread or 1,
             created_ms=created_ms or None,
             finished_ms=finished_ms or None,
         )
@@ -206,14 +207,16 @@ def configure(
     serial: bool | None = None,
     weight: int | None = None,
     tier: int | None = None,
+    spread: int = 0,
     keep_ms: int = 0,
     version: int = 1,
 ) -> Verb[bool | None]:
     """Set how a group may run; hold it, or the whole partition (None), or release it.
 
     What is None stays as it is; max_running 0: any number; weight 1: as other groups; tier
-    OWN_TIERS: each job has the turns of its own. Parked jobs follow by `tier_at_gates`. keep_ms:
-    how long its record stays without work; 0: as it was. Returns whether that changed anything;
+    OWN_TIERS: each job has the turns of its own. Parked jobs follow by `tier_at_gates`. spread:
+    over how many slots it is spread at least; 0: as it was. keep_ms: how long its record stays
+    without work; 0: as it was. Returns whether that changed anything;
     None for a group that is unknown or was forgotten, unless keep_ms makes its record.
     """
     args: list[Argument] = [group or b"", version]
@@ -222,6 +225,8 @@ def configure(
     for (name, usual), value in zip(ordinary.items(), settings, strict=True):
         if value is not None:
             args += [name, b"" if value == usual else int(value)]
+    if spread:
+        args += ["spread", spread]
     if keep_ms:
         args += ["keep", keep_ms]
     return Verb("configure", args, lambda r: None if _here(r) < 0 else r == 1)
