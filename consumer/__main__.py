@@ -50,6 +50,19 @@ from queuepool.telemetry.logs import configure
 
 _log = logging.getLogger("consumer")
 
+# What an owner calls again and again, and what it calls when a reply was lost.
+_SCRIPTS = (
+    "acquire",
+    "renew",
+    "promote",
+    "claim",
+    "finish",
+    "retry",
+    "rotate_nonce",
+    "in_flight",
+    "finish_stray",
+)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one consumer until SIGTERM or SIGINT; returns the exit code."""
@@ -77,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refuse(error)
     with pool:
         try:
-            refuse_servers_that_cannot_work(pool)
+            refuse_servers_that_cannot_work(pool, _SCRIPTS)
             if flags.started_fd is not None:
                 os.close(flags.started_fd)
             return _run(pool, settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -39,17 +39,19 @@ def load_both(load_own: Callable[[], S]) -> tuple[S, PoolConfig]:
     return own, config
 
 
-def refuse_servers_that_cannot_work(pool: QueuePool) -> None:
+def refuse_servers_that_cannot_work(pool: QueuePool, scripts: Sequence[str] = ("observe",)) -> None:
     """Raise ConfigurationError if a server answers but can never do what is needed.
 
-    A server that is down, or refuses temporarily, is waited for elsewhere.
+    A server that is down, or refuses temporarily, is waited for elsewhere. scripts: those to load,
+    each in a call of its own, so that over a slow link no later call has to carry one as well.
     """
     seen = set()
     for partition in pool.partitions():
         if partition.server not in seen:
             seen.add(partition.server)
             with suppress(UnavailableError, ScriptError):
-                partition.run(confirm.load("observe"))  # every role may load
+                for name in scripts:  # every role may load
+                    partition.run(confirm.load(name))
 
 
 def import_app(names: str) -> None:

@@ -73,7 +73,7 @@ def pack(key: bytes, verb: Verb[Any]) -> bytes:
 
 def pack_load(verb: Verb[Any]) -> bytes:
     """Return the command that loads the verb's script."""
-    packed: bytes = _pack((b"SCRIPT", b"LOAD", script(verb.script).source))
+    packed: bytes = _pack((b"SCRIPT", b"LOAD", script(verb.script).code))
     return packed
 
 

@@ -7,7 +7,7 @@ from queuepool.verbs.scripts import Script, script
 
 def newer(name: str) -> Script:
     """Return a script as the other version knows it."""
-    return scripts.named(name, script(name).source + b"-- newer\n")
+    return scripts.named(name, script(name).source.replace(b"\n", b"\nlocal newer\n", 1))
 
 
 vars(wire)["script"] = newer

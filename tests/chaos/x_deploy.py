@@ -34,7 +34,7 @@ def _mixed(trial: Trial) -> Result:
             rig.consumer(app=_APPS[n % 2])
         producer.ends()
         rig.drained(jobs)
-        newer = named("claim", script("claim").source + b"-- newer\n")
+        newer = named("claim", script("claim").source.replace(b"\n", b"\nlocal newer\n", 1))
         shas = (script("claim").sha.decode(), newer.sha.decode())
         if server.script_exists(*shas) != [True, True]:
             said.append("not both versions have worked")

@@ -60,7 +60,7 @@ def full_world(server_world: World) -> Iterator[World]:
 def refusal(world: World, command: str, name: str) -> str:
     """Return what the server says of a call, '' when nothing."""
     script = scripts.script(name)
-    world.client.script_load(script.source)
+    world.client.script_load(script.code)
     arguments: list[Any] = ["1", "2", "0", "0", "0", "0", "0"]
     try:
         world.client.execute_command(command, script.sha, 1, world.partition.key, *arguments)

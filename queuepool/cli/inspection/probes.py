@@ -114,9 +114,7 @@ def commands(base: bytes) -> list[Probe]:
         ("PEXPIRE", ("PEXPIRE", own + kind.encode(), _KEEP_MS))
         for kind in dict.fromkeys(kind for _, kind, *_ in _KEYED)
     ]
-    loads: list[Probe] = [
-        (f"SCRIPT LOAD {n}", ("SCRIPT", "LOAD", script(n).source)) for n in names()
-    ]
+    loads: list[Probe] = [(f"SCRIPT LOAD {n}", ("SCRIPT", "LOAD", script(n).code)) for n in names()]
     return [
         ("TIME", ("TIME",)),
         *keyed,

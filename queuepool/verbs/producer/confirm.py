@@ -42,4 +42,4 @@ def settings_in(reply: Any) -> dict[str, str]:
 
 def load(name: str) -> Verb[bytes]:
     """Load a script, so that no later verb is delayed for lack of it and overtaken."""
-    return Verb("", [b"SCRIPT", b"LOAD", script(name).source], bytes)
+    return Verb("", [b"SCRIPT", b"LOAD", script(name).code], bytes)
