@@ -71,6 +71,9 @@ class Bell(Protocol):
     def lifeline(self) -> str:
         """Return which connection it has, "" for none, or if the server does not tell."""
 
+    def settle(self) -> None:
+        """Report that standbys know that connection; it may have kept older ones until then."""
+
     def arm(self, verb: Verb[Any]) -> bool:
         """Make the server run a verb with the next token; returns False if that is impossible."""
 

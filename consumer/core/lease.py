@@ -36,7 +36,9 @@ class Lease:
         self.target = workers
         self.to_recover = acquired.epochs_to_recover
         self.due_s = self.renewed_s = now_s  # the next one, and when the last answered one was sent
-        self._applied, self._beat, self._lifeline = acquired.applied, 0, ""
+        self._applied, self._beat = acquired.applied, 0
+        self._lifeline = self._sent_lifeline = ""
+        self.known_lifeline = ""  # that of the last answered renewal: standbys look at it
 
     @property
     def ends_s(self) -> float:
@@ -50,6 +52,7 @@ class Lease:
 
         load: how much of the machine is in use.
         """
+        self._sent_lifeline = self._lifeline
         return own.renew(
             ownership,
             lease_ms=int(self._settings.lease_s * 1000),
@@ -71,6 +74,7 @@ class Lease:
     def renewed(self, renewal: own.Renewal, sent_s: float, *, draining: bool) -> list[object]:
         """Apply an answer; returns events. An owner that drains obeys no more commands."""
         self.renewed_s, self._beat = sent_s, self._beat + 1
+        self.known_lifeline = self._sent_lifeline
         self.due_s = sent_s + min(1.0, self._settings.lease_s / 4)
         news: list[object] = [events.RolledBack(renewal)] if renewal.rolled_back else []
         if draining:

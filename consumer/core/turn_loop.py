@@ -177,6 +177,8 @@ class TurnLoop:
     def _mind_lifeline(self, now: float) -> None:
         lifeline = self._bell.lifeline
         self._core.lease.on_lifeline(lifeline)
+        if lifeline == self._core.lease.known_lifeline:
+            self._bell.settle()
         if self.failing and not lifeline:
             self._cut_s = min(self._cut_s, now)
             workers = self._workers

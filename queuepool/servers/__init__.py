@@ -68,7 +68,13 @@ class Bell(Protocol):
 
     @property
     def lifeline(self) -> str:
-        """Return which connection it has, "" for none, or if the server does not tell."""
+        """Return which connection it has, "" for none, or if the server does not tell.
+
+        One that was given up, and is still open, counts until there is another.
+        """
+
+    def settle(self) -> None:
+        """Report that standbys know the lifeline: connections given up earlier are closed."""
 
     def ring(self) -> None:
         """Make the current or the next wait return."""

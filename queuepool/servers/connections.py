@@ -17,6 +17,7 @@ So nothing here relies on a `finally` that runs to its end, and no lock could st
 from __future__ import annotations
 
 import gc
+import os
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -86,6 +87,17 @@ class Link:
             return not self.connection.can_read()
         except (redis.RedisError, OSError):
             return False
+
+    def is_open(self) -> bool:
+        """Return whether the server has not closed it. What it has sent is lost: ask this last."""
+        try:
+            while os.read(self.fileno(), 65_536):
+                pass
+        except BlockingIOError:
+            return True
+        except (redis.RedisError, OSError):
+            return False
+        return False
 
     def drop(self) -> None:
         """Close it and leave its seat. Idempotent."""

@@ -19,6 +19,8 @@ Invariants
 - Every armed verb is answered exactly once: with its reply, or with an error if it may or may not
   have happened.
 - The connection is the lifeline of its process: standbys learn from its end that the owner crashed.
+  So one that is given up without having ended stays open, unused, until they know the next one:
+  over a slow link, that may take longer than they wait.
 A failed connection is reopened, with backoff; a lost token costs a second.
 """
 
@@ -44,19 +46,22 @@ _BLOCK_S = 1.0
 # sleeping, so that its CPU is awake when that comes: waking a sleeping one takes longer than
 # everything else about starting a job. It costs about a millisecond of CPU each time.
 _AWAKE_S, _NAP_MS = 0.05, 0.5
+_MOST_FORMER = 2  # one that standbys know, and one that they may know
 _ERRORS = (redis.RedisError, OSError)
 
 
 class Doorbell:
     """Made and waited on by one thread; `ring` is for any thread.
 
-    lifeline: of the connection, "" while there is none, or if the server does not tell.
+    lifeline: of the connection, else of the last one that is still open; "" if there is none, or
+    the server does not tell.
     """
 
     def __init__(self, connections: Connections, key: bytes, timeout_s: float) -> None:
         self._connections, self._key, self._timeout_s = connections, key, timeout_s
         self._link: Link | None = None
-        self.lifeline = ""
+        self._own_lifeline = ""
+        self._former: dict[int, tuple[str, Link]] = {}  # by descriptor, the newest last
         self._asked_s = self._awake_until_s = 0.0
         self._retry_s, self._pause_s = 0.0, 0.05
         self._read, self._write = os.pipe()
@@ -67,6 +72,18 @@ class Doorbell:
         self._socket = -1
         self._asking = self._armed = self._rung = self._sleeping = False
         self._reply: Reply = None
+
+    @property
+    def lifeline(self) -> str:
+        if self._own_lifeline or not self._former:
+            return self._own_lifeline
+        return self._former[next(reversed(self._former))][0]
+
+    def settle(self) -> None:
+        """Report that standbys know the current lifeline: older connections may end."""
+        if self._own_lifeline:
+            for descriptor in tuple(self._former):
+                self._drop_former(descriptor)
 
     def ring(self) -> None:
         """Make the current or the next wait return."""
@@ -96,12 +113,15 @@ class Doorbell:
         for descriptor, _ in ready:
             if descriptor == self._read:
                 os.read(self._read, 4096)
+            elif descriptor in self._former:
+                if not self._former[descriptor][1].is_open():
+                    self._drop_former(descriptor)
             else:
                 token = self._answer()
                 if token is not None:
                     self._awake_until_s = monotonic() + _AWAKE_S
         if self._asking and monotonic() > self._asked_s + _BLOCK_S + self._timeout_s:
-            self._drop()  # half-open: the server never answered
+            self._give_up()  # half-open or slow: the server has not answered
         return token
 
     def arm(self, verb: Verb[Any]) -> bool:
@@ -132,7 +152,7 @@ class Doorbell:
     def disarm(self) -> None:
         """Give up the connection: the armed verb may or may not have happened."""
         if self._armed:
-            self._drop()
+            self._give_up()
 
     def _poll(self, now: float, pause: float) -> list[tuple[int, int]]:
         ready: list[tuple[int, int]] = []
@@ -144,6 +164,8 @@ class Doorbell:
     def close(self) -> None:
         """Release everything. Idempotent; ring stays legal."""
         self._drop()
+        for descriptor in tuple(self._former):
+            self._drop_former(descriptor)
         if self._read >= 0:
             os.close(self._read)
             os.close(self._write)
@@ -155,7 +177,7 @@ class Doorbell:
                 self._link = self._connections.borrow()
                 self._socket = self._link.fileno()
                 self._poller.register(self._socket, select.POLLIN)
-                self.lifeline = read_lifeline(self._ask_link, pid_namespace())
+                self._own_lifeline = read_lifeline(self._ask_link, pid_namespace())
             self._link.send(wire.pack_words([b"BLPOP", self._key + b":wk", _BLOCK_S]))
             self._asking, self._asked_s = True, now
         except _ERRORS:
@@ -189,9 +211,20 @@ class Doorbell:
             raise redis.ConnectionError("the connection was closed")
         return self._link
 
+    def _give_up(self) -> None:
+        if self._link is not None and self._own_lifeline and len(self._former) < _MOST_FORMER:
+            self._former[self._socket] = self._own_lifeline, self._link  # it stays in the poller
+            self._link, self._socket = None, -1
+        self._drop()
+
+    def _drop_former(self, descriptor: int) -> None:
+        _, link = self._former.pop(descriptor)
+        self._poller.unregister(descriptor)
+        link.drop()
+
     def _drop(self) -> None:
         link, self._link = self._link, None
-        self.lifeline = ""
+        self._own_lifeline = ""
         if self._armed:
             self._reply = UnavailableError(
                 "the connection was lost; the call may or may not have been executed"

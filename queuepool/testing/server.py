@@ -163,6 +163,9 @@ class MemoryBell:
         self._armed_s = 0.0
         self._reply: Reply = None
 
+    def settle(self) -> None:
+        """There are no connections."""
+
     def ring(self) -> None:
         """Make the current or the next wait return."""
         with self._changed:

@@ -86,6 +86,9 @@ class Bell:
         reply, self._reply, self._unfetched = self._reply, None, ()
         return reply
 
+    def settle(self) -> None:
+        pass
+
     def disarm(self) -> None:
         if self.armed or self.fired:
             self.armed = self.fired = None

@@ -146,6 +146,10 @@ class ClusterBell:
         """Return that of the connection to the node."""
         return self._bell.lifeline
 
+    def settle(self) -> None:
+        """Close connections that were given up earlier: standbys know the lifeline."""
+        self._bell.settle()
+
     def ring(self) -> None:
         """Make the current or the next wait return."""
         bell = self._bell

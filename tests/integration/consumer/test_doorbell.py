@@ -45,7 +45,7 @@ BOOK: Verb[Any] = Verb("in_flight", (7,), lambda reply: reply)
 
 def load(client: redis.Redis, key: bytes) -> None:
     """Make the server know the script of BOOK, as an owner's first turn would."""
-    client.eval(script("in_flight").source.decode(), 1, key, 7)
+    client.eval(script("in_flight").code.decode(), 1, key, 7)
 
 
 def later(seconds: float, action: object) -> threading.Timer:
@@ -335,3 +335,57 @@ def test_an_armed_verb_that_the_server_does_not_know_is_answered_with_an_error(
     assert bell.wait(0.05) is None  # the connection is in order
     client.rpush(key + b":wk", b"w")
     assert bell.wait(10) == b"w"
+
+
+def connected(client: redis.Redis, lifeline: str) -> bool:
+    return bool(client.client_list(client_id=[lifeline.split(":")[1]]))
+
+
+def test_a_connection_that_is_given_up_stays_open_until_standbys_know_the_next(
+    bell: Doorbell, client: redis.Redis, key: bytes
+) -> None:
+    load(client, key)
+    bell.wait(0.0)
+    first = bell.lifeline
+    assert bell.arm(BOOK)
+
+    bell.disarm()
+
+    assert isinstance(bell.answer(), UnavailableError)
+    assert bell.lifeline == first
+    assert connected(client, first)
+    wait_until(lambda: bell.wait(0.05) or bell.lifeline != first)
+    assert connected(client, first)
+    bell.settle()
+    wait_until(lambda: not connected(client, first))
+    assert connected(client, bell.lifeline)
+
+
+def test_a_lifeline_that_the_server_closes_is_none_at_once(
+    bell: Doorbell, client: redis.Redis, key: bytes
+) -> None:
+    load(client, key)
+    bell.wait(0.0)
+    first = bell.lifeline
+    assert bell.arm(BOOK)
+    bell.disarm()
+
+    client.client_kill_filter(_id=first.split(":")[1])
+
+    bell.wait(0.04)  # before it connects again
+    wait_until(lambda: bell.wait(0.05) or bell.lifeline != first)
+
+
+def test_no_more_than_two_connections_are_kept_open(
+    bell: Doorbell, client: redis.Redis, key: bytes
+) -> None:
+    load(client, key)
+    seen: set[str] = set()
+    for _ in range(4):
+        wait_until(lambda: bell.wait(0.05) or bell.lifeline not in {"", *seen})
+        seen.add(bell.lifeline)
+        assert bell.arm(BOOK)
+        bell.disarm()
+        bell.answer()
+
+    assert sum(connected(client, lifeline) for lifeline in seen) == 2
