@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from hashlib import sha1
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -108,7 +107,7 @@ def test_a_broken_script_is_noticed(
     source = scripts.script(name).source
     assert source.count(line.encode()) == 1, "name a line that is still in the script"
     mutant = source.replace(line.encode(), instead.encode())
-    broken = scripts.Script(name, mutant, sha1(mutant, usedforsecurity=False).hexdigest().encode())
+    broken = scripts.named(name, mutant)
     whole = scripts.script
     monkeypatch.setattr(wire, "script", lambda n: broken if n == name else whole(n))
     machine = type("Machine", (base,), {"url": model_url})
