@@ -48,6 +48,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "uk": ("HASH", "id -> unique key and until when it is held, only of jobs that have one"),
     "ex": ("HASH", "id -> by when it is to start, only of jobs that expire"),
     "lm": ("HASH", "id -> state and gate, only of jobs that name limits"),
+    "ll": ("SET", "tier and group of lanes in which such jobs may stand"),
     "gt": ("HASH", "gate -> ids that wait there for the limits that it is named after"),
     "ga": ("HASH", "gate -> jobs admitted to their lanes, and not claimed yet"),
     "gk": ("HASH", "gate -> whose turn it is; lane at a gate -> last to come back"),

@@ -51,6 +51,7 @@ PRODUCER = _grant("""
     uk    hset hdel
     ex    hset hdel
     lm    hset hdel
+    ll    sadd
     gt    hset hincrby hdel
     ga    hset hincrby hdel
     gq    rpush lpop unlink
@@ -105,6 +106,7 @@ CONSUMER = _grant("""
     ls    zadd zrem unlink
     lp    hset hdel persist pexpire unlink
     lm    hset hdel unlink
+    ll    sadd srem unlink
     gt    hset hincrby hdel unlink
     ga    hset hincrby hdel unlink
     gk    hset hdel unlink
@@ -132,6 +134,7 @@ COORDINATOR = _grant("""
     uk        hset
     ex        hset
     lm        hset
+    ll        sadd
     gt        hset hincrby
     gq        rpush
     gr        rpush lrem

@@ -85,6 +85,22 @@ def test_admitted_jobs_are_counted_again_at_each_gate(
     assert server_world.partition.audit().clean
 
 
+def test_a_lane_of_jobs_with_limits_that_is_not_noted_is_noted_again(server_world: World) -> None:
+    owned, noted = server_world.own(), server_world.partition.key + b":ll"
+    w.enqueue(server_world, ["a"], limits=b"mail")
+    admit(owned)
+    assert server_world.client.smembers(noted) == {b"2:g"}
+    server_world.client.delete(noted)
+
+    assert server_world.partition.audit().miscounted == 1
+    assert server_world.partition.audit(repair=True).miscounted == 1
+
+    assert server_world.client.smembers(noted) == {b"2:g"}
+    assert server_world.partition.audit().clean
+    assert claimed(owned, 1) == ["a"]
+    assert not server_world.client.exists(noted)
+
+
 def test_parked_jobs_and_ready_ones_that_were_mixed_up_are_counted_again(
     server_world: World,
 ) -> None:

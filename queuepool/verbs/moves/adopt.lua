@@ -1,7 +1,7 @@
 #!lua
 -- adopt: take over jobs of a task group from another partition; none of them starts before `thaw`.
 -- ROLES   ops
--- KEYS[1] base; derived: c j cx dl du dead at cr er ua u uk ex lm mg mv wk g:<group>
+-- KEYS[1] base; derived: c j cx dl du dead at cr er ua u uk ex lm ll mg mv wk g:<group>
 --         q:<0-3>:<group> dg:<group> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant>
 -- ARGV    version of the route, group, n, then n * (field, value) of its record there, m, then m *
 --         (total, how many): how its other jobs ended; then the jobs as export returns them
@@ -17,6 +17,7 @@ check_hashes('c', 'j', 'cx', 'mg', 'at', 'cr', 'er', 'ua', 'u', 'uk', 'ex', 'lm'
 redis.call('ZCARD', base .. ':dead')
 redis.call('ZCARD', base .. ':du')
 redis.call('SCARD', base .. ':mv')
+redis.call('SCARD', base .. ':ll')
 ours('SCARD', base .. ':dg:' .. group)
 probe_tenant(group)
 local record = ours('HMGET', g, 'state', 'arrived') or {}

@@ -3,8 +3,8 @@
 -- ROLES   consumer ops-read ops
 -- KEYS[1] base; derived: j c h o dl du dg:<group> ua at cr er pr cn dead dr rec fl:<epochs>
 --         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt q:<tier>:<group> cx wk cmd ck dn:<0|1>
---         g:<group> mg u uk ex lm gt ga gk ls gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group>
---         pl bd fo mv
+--         g:<group> mg u uk ex lm ll gt ga gk ls gr:<tier>:<gate> gq:<tier>:<gate>~<group>
+--         gg:<group> pl bd fo mv
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
 -- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs that should
 --         exist according to the counters minus jobs stored}. Findings: unseated (a lane with jobs,
@@ -85,7 +85,7 @@ for _, key in ipairs(cursor == '0' and zsets or {}) do
 end
 local missing_there = 0
 -- uses: strays, miscounted, audit/count_parked, audit/managed
-miscounted = miscounted + #unlisted
+miscounted = miscounted + #unlisted + #unnoted
 -- uses: audit/standing
 -- uses: only_wrong_types
 if repair then -- from here on, writes

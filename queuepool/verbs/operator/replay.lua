@@ -2,7 +2,7 @@
 -- replay: send dead jobs back to their lanes with a clean record, as if just enqueued.
 -- ROLES   ops
 -- KEYS[1] base; derived: dead j c wk at cr er g:<group> q:<tier>:<group> ring:<0-3>
---         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk dl lm fo
+--         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk dl lm ll fo
 -- ARGV    ids (1-200)
 -- Returns {how many are in their lanes again, ids of those that stay dead ...}: another job holds
 --         their unique key, or their group is on its way to another partition. O(n).

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- admit: move jobs that are parked at a gate to their lanes, as their limits allow.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o c j gt ga gk lm gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group> at
---         cr er cn cx ex u uk dl wk dn:<0|1> mg g:<group> q:<tier>:<group> ring:<0-3>
+-- KEYS[1] base; derived: o c j gt ga gk lm ll gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group>
+--         at cr er cn cx ex u uk dl wk dn:<0|1> mg g:<group> q:<tier>:<group> ring:<0-3>
 --         tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> mt fo
 -- ARGV    nonce, epoch, gate, jobs at most (0-200), jobs that may be admitted and not claimed yet
 -- Returns {admitted, admitted and not claimed yet, ids left at the gate, cancelled}; or {FENCED,

@@ -2,7 +2,7 @@
 -- claim: move up to `limit` ready jobs into the in-flight set of the owner's epoch.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j at cr er pr cx mg fl:<epoch> ring:<0-3> tr:<0-3>:<tenant>
---         tn:<tenant> tt:<tenant> mt q:<tier>:<group> g:<group> dn:<0|1> u uk ex lm gt ga gk
+--         tn:<tenant> tt:<tenant> mt q:<tier>:<group> g:<group> dn:<0|1> u uk ex lm ll gt ga gk
 --         gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group> dl wk fo
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
 --         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have
@@ -41,7 +41,7 @@ local tried = traces and redis.call('HLEN', base .. ':at') + redis.call('HLEN', 
 local managed, bounded, asks, late, limited = false, false, false, false, false
 if known[3] then
   managed, bounded = redis.call('HLEN', base .. ':mg') > 0, redis.call('HLEN', base .. ':mt') > 0
-  asks = redis.call('EXISTS', base .. ':uk', base .. ':ex', base .. ':lm') > 0
+  asks = redis.call('EXISTS', base .. ':uk', base .. ':ex', base .. ':ll') > 0
 end
 -- uses: claim/look
 -- By ring: jobs at most, and seats that had a turn; jobs in all
@@ -69,7 +69,8 @@ end
 if foreign then
   -- uses: make_way
 end
-if known[3] and not managed and not bounded and not asks then redis.call('HDEL', c, 'rare') end
+if known[3] and not managed and not bounded and not asks
+  and redis.call('EXISTS', base .. ':lm') == 0 then redis.call('HDEL', c, 'rare') end
 if known[4] and not traces then redis.call('HDEL', c, 'tried') end
 -- uses: claim/take, claim/reseat
 if count == 0 then return {now, {}, {}, {}, {}, more and limit or 0} end

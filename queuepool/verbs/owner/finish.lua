@@ -16,14 +16,22 @@ local j, c, in_flight = base .. ':j', base .. ':c', base .. ':fl:' .. ARGV[2]
 if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
 -- uses: clock, ended_sets, foreign, whole
 local rare = redis.call('HLEN', base .. ':cn') > 0 or sets[5] or sets[6]
-local jobs, managed = redis.call('HLEN', j), false
+local jobs, managed, let_go_of, noted = redis.call('HLEN', j), false, nil, rare and {}
 if rare then
   managed = redis.call('HLEN', base .. ':mg') > 0
   if managed then
     -- uses: ours, probe_managed
   end
-  for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn', 'uk', 'u', 'ex', 'lm', 'ga'}) do
-    redis.call('HLEN', base .. ':' .. k)
+  if redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr',
+    base .. ':cn') > 0 then
+    for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do
+      if redis.call('HLEN', base .. ':' .. k) > 0 then noted[#noted + 1] = k end
+    end
+  end
+  -- uses: let_go
+  let_go_of = let_go
+  if special and special.lm then -- not if all that name limits are parked
+    special.lm = redis.call('HLEN', base .. ':lm') ~= whole(redis.call('HGET', c, 'parked'))
   end
 end
 
@@ -49,11 +57,10 @@ if last >= first then
   end
   redis.call('SADD', dn, unpack(gone, first, last))
   if rare then
-    for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do
+    for _, k in ipairs(noted) do
       redis.call('HDEL', base .. ':' .. k, unpack(gone, first, last))
     end
-    -- uses: let_go
-    let_go(gone, first, last)
+    let_go_of(gone, first, last)
   end
 end
 redis.call('HSET', c, 'done', whole(sets[3]) + finished,

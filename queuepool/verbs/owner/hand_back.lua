@@ -2,7 +2,7 @@
 -- hand_back: return claimed jobs, uncharged and in order, to the front of their lanes.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j wk fl:<epoch> at cr er pr cn g:<group> dn:<0|1> q:<tier>:<group>
---         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk ex lm ga dl fo
+--         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk ex lm ll ga dl fo
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever)), in claim
 --         order
 -- Returns how many were in this in-flight set with that body; or {FENCED, current epoch}. A

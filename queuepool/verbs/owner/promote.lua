@@ -2,8 +2,8 @@
 -- promote: move at most 100 delayed jobs that are due to their lanes, those of tiers 0 and 1 first.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j dl du dg:<group> ua wk at cr er cn dn:<0|1> g:<group>
---         q:<tier>:<group> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk ex lm ga
---         fo
+--         q:<tier>:<group> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk ex lm ll
+--         ga fo
 -- ARGV    nonce, epoch
 -- Returns {promoted, cancelled, ms until the next is due (0: more are due now, -1: none waits)};
 --         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log

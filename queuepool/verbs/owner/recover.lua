@@ -3,7 +3,7 @@
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j rec wk at cr cn er pr dead fl:<old epoch> q:<tier>:<group>
 --         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> g:<group> dn:<0|1> mg u uk ex lm
---         ga dl fo
+--         ll ga dl fo
 -- ARGV    nonce, epoch, crashes that bury a job, the error to store with it
 -- Returns {in-flight sets left, recovered, crashed, buried, cancelled}; or {FENCED, current epoch}.
 -- Only started jobs are charged a crash; claimed ones may have started without a record, and are

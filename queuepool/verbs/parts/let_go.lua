@@ -3,17 +3,21 @@
 -- key, to take it again, and its limits.
 local function let_go(ids, first, last, died)
   if not special then return end
-  redis.call('HDEL', base .. ':ex', unpack(ids, first, last))
-  for k, said in ipairs(redis.call('HMGET', base .. ':uk', unpack(ids, first, last))) do
+  if special.ex then redis.call('HDEL', base .. ':ex', unpack(ids, first, last)) end
+  local keys = special.uk and redis.call('HMGET', base .. ':uk', unpack(ids, first, last)) or {}
+  for k, said in ipairs(keys) do
     local id = ids[first + k - 1]
     if said and redis.call('HGET', base .. ':u', string.sub(said, 2)) == id then
       redis.call('HDEL', base .. ':u', string.sub(said, 2))
     end
     if said and not died then redis.call('HDEL', base .. ':uk', id) end
   end
-  for _, said in ipairs(redis.call('HMGET', base .. ':lm', unpack(ids, first, last))) do
+  local limits = special.lm and redis.call('HMGET', base .. ':lm', unpack(ids, first, last)) or {}
+  local named = {}
+  for k, said in ipairs(limits) do
     local state, gate = gate_of(said)
     if state and string.find(state, '^[1-9]') then unadmit(gate) end
+    if said then named[#named + 1] = ids[first + k - 1] end
   end
-  if not died then redis.call('HDEL', base .. ':lm', unpack(ids, first, last)) end
+  if #named > 0 and not died then redis.call('HDEL', base .. ':lm', unpack(named)) end
 end

@@ -1,7 +1,10 @@
 -- Whether jobs have unique keys, expire, or name limits. uk: id -> e or s, and the unique key of
 -- the job; u: unique key -> id of the job that holds it until it ends (e) or starts (s; S: it did);
 -- ex: id -> stamp of the body and the ms by which the job must start; lm: id -> state and gate.
-local special = redis.call('EXISTS', base .. ':uk', base .. ':ex', base .. ':lm') > 0 -- rare
+-- What of it there is; false: none of the last three, as nearly always
+local special = redis.call('EXISTS', base .. ':uk', base .. ':ex', base .. ':lm') > 0 and {}
 if special then
-  for _, k in ipairs({'u', 'uk', 'ex', 'lm', 'ga'}) do redis.call('HLEN', base .. ':' .. k) end
+  for _, k in ipairs({'u', 'uk', 'ex', 'lm', 'ga'}) do
+    special[k] = redis.call('HLEN', base .. ':' .. k) > 0
+  end
 end

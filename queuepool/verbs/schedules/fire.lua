@@ -2,8 +2,8 @@
 -- fire: enqueue the job of a schedule for one of its times, unless that time or a later one fired.
 -- ROLES   coordinator ops
 -- KEYS[1] base; derived: sf:<schedule> cmd j dl du dg:<group> c wk cx dead dn:<0|1> g:<group>
---         q:<tier>:<group> ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o
---         dr rec fl:<epochs> lm gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>
+--         q:<tier>:<group> ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o dr
+--         rec fl:<epochs> lm ll gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>
 -- ARGV    schedule, due ms, leader epoch, 1 (not while its last job has not ended) or 0, ms for
 --         which the firing is remembered; then as for enqueue, for one job
 -- Returns {FENCED, newest epoch}: another coordinator leads; {LATER, due ms}: that time fired, or a

@@ -296,10 +296,7 @@ def script_us(client: Any) -> float:
     return float(found["cmdstat_evalsha"]["usec"])
 
 
-ANY = "a claim from a partition with any job that names a limit looks for the limits of each job"
-
-
-@pytest.mark.parametrize("others", [1, pytest.param(0, marks=pytest.mark.xfail(reason=ANY))])
+@pytest.mark.parametrize("others", [1, 0])
 def test_10_000_parked_lanes_cost_a_claim_nothing(
     server_factory: ServerFactory, stage: str, others: int
 ) -> None:

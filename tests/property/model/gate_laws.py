@@ -20,6 +20,12 @@ def check_laws(space: Space) -> None:
     for (gate, _, _), ids in space.gates.items():
         strangers = [i for i in ids if i not in marks and parked[i] != gate]
         assert not strangers, f"I4: {strangers} wait at {gate!r}"
+    noted = {tuple(name.split(b":", 1)) for name in space.list("ll")}
+    limited = set(limits) - set(parked)
+    lanes = {(b"%d" % t, g) for (t, g), ids in space.lanes.items() if limited & set(ids)}
+    assert lanes <= noted, f"claims overlook the limits of jobs in {lanes - noted}"
+    empty = noted - {(b"%d" % t, g) for t, g in space.lanes}
+    assert not empty, f"I15: ll has lanes that are gone: {empty}"
     check_seats(space)
     check_counts(space, parked, [said for said in limits.values() if said[0].isdigit()])
 

@@ -48,6 +48,7 @@ _PLAIN = (
     "ex",
     "dead",
     "lm",
+    "ll",
     "gt",
     "ga",
     "gk",

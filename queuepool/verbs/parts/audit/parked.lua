@@ -1,10 +1,16 @@
 -- At their gates: jobs that are in no lane there, and lanes without a seat in the ring of the gate.
 -- uses: gate_of, add, place_of
-local adrift, unseated_there, unlisted_there, gated = {}, {}, {}, {}
+local adrift, unseated_there, unlisted_there, gated, unnoted = {}, {}, {}, {}, {}
 -- Whether a job is parked; notes what is wrong with it
 local function is_parked(id, lane)
   local state, gate = gate_of(redis.call('HGET', base .. ':lm', id))
-  if state ~= 'p' then return false end
+  if state ~= 'p' then
+    local name = lane.tier .. ':' .. lane.group -- where claims are to look for limits
+    if state and redis.call('SISMEMBER', base .. ':ll', name) == 0 then
+      unnoted[#unnoted + 1] = name
+    end
+    return false
+  end
   local place = lane.tier .. ':' .. gate
   local key = base .. ':gq:' .. place .. '~' .. lane.group
   local ring, size = nil, ours('LLEN', key) or 0
@@ -30,6 +36,7 @@ local function is_parked(id, lane)
   return true
 end
 local function put_at_gates()
+  for _, name in ipairs(unnoted) do redis.call('SADD', base .. ':ll', name) end
   for _, job in ipairs(adrift) do redis.call('RPUSH', job.key, job.id) end
   for _, seat in ipairs(unseated_there) do redis.call('RPUSH', seat.ring, seat.group) end
   for _, lane in ipairs(unlisted_there) do

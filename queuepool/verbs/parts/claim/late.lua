@@ -1,6 +1,7 @@
 -- Before the first write: the keys that the end of an expired job touches.
 -- uses: special
-late, limited = redis.call('HLEN', base .. ':ex') > 0, redis.call('HLEN', base .. ':lm') > 0
+-- uses: claim/may_be_limited
+late, limited = redis.call('HLEN', base .. ':ex') > 0, may_be_limited()
 if late or limited then
   -- uses: ours, probe_tenant, tell
   for p = 0, 1 do redis.call('SCARD', base .. ':dn:' .. p) end

@@ -46,3 +46,12 @@ for _, job in ipairs(parked) do
     end
   end
 end
+-- Lanes that are empty now have none of them
+for _, t in ipairs(active) do
+  for i = 1, served[t] do
+    local lane = lanes[t][i]
+    if lane.limited and lane.take >= lane.size then
+      redis.call('SREM', base .. ':ll', lane.home .. ':' .. lane.group)
+    end
+  end
+end

@@ -3,7 +3,8 @@ for _, key in ipairs({'gt', 'gk'}) do redis.call('HLEN', base .. ':' .. key) end
 for _, t in ipairs(active) do
   for i = 1, served[t] do
     local lane = lanes[t][i]
-    local ids = lane.take > 0 and redis.call('LRANGE', lane.key, 0, lane.take - 1) or {}
+    local looks = lane.limited and lane.take > 0
+    local ids = looks and redis.call('LRANGE', lane.key, 0, lane.take - 1) or {}
     local says = #ids > 0 and redis.call('HMGET', base .. ':lm', unpack(ids)) or {}
     for _, said in ipairs(says) do
       local state, gate = gate_of(said)

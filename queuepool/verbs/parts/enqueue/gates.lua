@@ -10,6 +10,7 @@ local function to_gates(ids, tier, group, delay)
     local gate = gates[id]
     if gate and (delay > 0 or serial) then
       redis.call('HSET', base .. ':lm', id, '0|' .. gate)
+      if delay <= 0 then redis.call('SADD', base .. ':ll', tier .. ':' .. group) end
       stay[#stay + 1] = id
     elseif gate then
       sent[gate] = sent[gate] or {}

@@ -26,6 +26,7 @@ for k = words + 1, #ARGV, 5 do
   limited = limited or wish.gate
 end
 if limited then
+  redis.call('SCARD', base .. ':ll')
   -- uses: enqueue/probe_gates
 end
 -- Returns true if a job is kept out, or takes the place of another

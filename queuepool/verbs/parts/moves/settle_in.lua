@@ -38,6 +38,11 @@ local function settle_in(id, body, i)
     local stamp = string.sub(body, 3, 13)
     redis.call('HSET', base .. ':ex', id, stamp .. string.format('%.0f', now + whole(by)))
   end
-  if gate ~= '' then redis.call('HSET', base .. ':lm', id, '0|' .. gate) end
+  if gate ~= '' then
+    redis.call('HSET', base .. ':lm', id, '0|' .. gate)
+    if place ~= 'x' and place ~= 'd' then
+      redis.call('SADD', base .. ':ll', tier_of(body) .. ':' .. group)
+    end
+  end
   if task ~= '' then redis.call('HSET', base .. ':ua', id, task) end
 end
