@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from consumer.settings import ConsumerSettings
     from queuepool.verbs import Verb
 
+_SOONEST_S = 0.25  # between two reports of counts that change
+
 
 class Lease:
     """Renewals of one ownership and what they brought.
@@ -39,6 +41,14 @@ class Lease:
         self._applied, self._beat = acquired.applied, 0
         self._lifeline = self._sent_lifeline = ""
         self.known_lifeline = ""  # that of the last answered renewal: standbys look at it
+        self.told = 0, 0  # workers, and how many were busy, in the last report
+
+    def is_news(self, alive: int, busy: int, now_s: float) -> bool:
+        """Return whether counts changed enough to be reported in a turn that is taken anyway."""
+        if now_s < self.renewed_s + _SOONEST_S:
+            return False
+        workers, were_busy = self.told
+        return alive != workers or abs(busy - were_busy) > max(alive // 4, 1)
 
     @property
     def ends_s(self) -> float:
@@ -46,13 +56,14 @@ class Lease:
         return self.renewed_s + self.lease_s
 
     def renewal(
-        self, ownership: own.Ownership, *, alive: int, busy: int, load: str = ""
+        self, ownership: own.Ownership, *, alive: int, busy: int, load: str = "", limits: str = ""
     ) -> Verb[own.Renewal]:
         """Return the verb that renews the lease and reports `alive` workers, `busy` of them.
 
-        load: how much of the machine is in use.
+        load: how much of the machine is in use. limits: what those let through for which jobs wait.
         """
         self._sent_lifeline = self._lifeline
+        self.told = alive, busy
         return own.renew(
             ownership,
             lease_ms=int(self._settings.lease_s * 1000),
@@ -64,6 +75,7 @@ class Lease:
             load=load,
             lifeline=self._lifeline,
             about=f"{self.version}:{self._kept}",
+            limits=limits,
         )
 
     def on_lifeline(self, lifeline: str) -> None:

@@ -116,9 +116,7 @@ class Core:
 
     def on_ended(self, outcomes: Sequence[Outcome]) -> None:
         """Take executions that ended (or never started, with End.HAND_BACK)."""
-        for outcome in outcomes:
-            if outcome.slow_ms:
-                self.state.gatekeeper.on_slow(outcome.job.id, outcome.slow_ms)
+        self.state.gatekeeper.on_ended(outcomes)
         self.state.costs.on_ended(outcomes)
         self.in_flight.on_ended(outcomes)
 

@@ -20,6 +20,7 @@ _CLOCK_MS: Final = 60_000  # by which clocks may differ
 _QUIET_MS: Final = 4_000  # consumers report once a second, and at least four times a lease
 _LONGEST_LEASE_MS: Final = 24 * 3_600_000
 _FACTOR, _STEP = 2, 8
+_MOST_GRANTED: Final = 100_000  # starts a second
 
 
 def damage(state: PartitionState, owner: Owner) -> str:
@@ -55,7 +56,21 @@ def doubt(state: PartitionState, owner: Owner, finished: int, last: tuple[int, i
         return f"its consumer last reported {age_ms / 1000:.0f} s ago, and lets its lease run out"
     if owner.lease_ms > _LONGEST_LEASE_MS:
         return f"its lease lasts for {owner.lease_ms / 3_600_000:.0f} more hours"
+    return _doubt_limits(state, owner)
+
+
+def _doubt_limits(state: PartitionState, owner: Owner) -> str:
+    for one in owner.limits:
+        if one.parked > 2 * state.jobs + _SLACK:
+            return f"{one.parked} jobs wait for limit {one.name}, of {state.jobs} that there are"
+        if one.granted_per_s > _MOST_GRANTED:
+            return f"limit {one.name} grants {one.granted_per_s:.0f} jobs/s"
     return ""
+
+
+def age_s(state: PartitionState, owner: Owner) -> float:
+    """Return how old the counts are that the consumer reported."""
+    return max(state.observed_ms - owner.heartbeat_ms, 0) / 1000 if owner.heartbeat_ms else 0.0
 
 
 def within_a_step(wanted: int, before: int) -> int:

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from coordinator.core.doubts import damage
 from coordinator.core.overlays.rules import Rules
-from coordinator.policy import Direction, LimitUse
+from coordinator.policy import Direction
 from queuepool.models import Eta, Leader, PartitionState, ScalingRecord
 from queuepool.models.eta import Pace, foretell
 from queuepool.models.places import DEFAULT_POOL, place_text
@@ -25,7 +25,6 @@ class Observation:
     at_s: float
     state: PartitionState | None = None
     problem: str = ""
-    limits: tuple[LimitUse, ...] = ()
 
     @property
     def unusable_reason(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from coordinator.core.doubts import doubt, within_a_step
+from coordinator.core.doubts import age_s, doubt, within_a_step
 from coordinator.core.memory import PartitionMemory
 from coordinator.core.model import (
     Clamp,
@@ -270,7 +270,8 @@ def _read(seen: Observation, state: PartitionState, owner: Owner) -> tuple[Readi
         busy=max(owner.busy, 0),
         finished_total=max(finished_total(state), 0),
         in_flight=max(state.in_flight, 0),
-        limits=seen.limits,
+        limits=owner.limits,
+        age_s=age_s(state, owner),
     )
     inputs = Inputs(
         backlog=reading.backlog,

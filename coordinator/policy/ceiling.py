@@ -21,17 +21,22 @@ _LONGEST_JOB_S = 2.0  # longer ones say too little within the cycles that are co
 _GAIN = 0.03  # a smaller one is none
 _SPARE = 1.25  # of a ceiling, where there was some gain
 _PROBE_S = 20.0  # by which a ceiling may last longer, for a probe
+_STALE_S = 1.5  # counts of a consumer that is silent for longer show no step
 _KEEP_S = 20.0  # of a window in which nothing changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What was finished before a step."""
+    """What was finished before a step.
+
+    cautious: by as many as there were, all busy for one cycle at most, so rather too few.
+    """
 
     workers: float
     cycles: float
     finished: float
     per_s: float
+    cautious: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,7 @@ class Ceiling:
     last: Window = field(default_factory=Window)
     older: Window = field(default_factory=Window)
     saturated: bool = False  # the last reading had more jobs waiting than workers
+    full: bool = False  # at the last reading, every worker was busy
     recent: Window = field(default_factory=Window)  # fading; workers: the busy ones of the last
     recent_worker_s: float = 0.0
     before: Baseline | None = None
@@ -60,7 +66,9 @@ class Ceiling:
     def observe(
         self, reading: Reading, seconds: float, finished: int, settings: GainCheckSettings
     ) -> Ceiling:
-        """Return what is known after one more reading."""
+        """Return what is known after one more reading; nothing new, if its counts are old."""
+        if reading.age_s > max(2 * seconds, _STALE_S):
+            return replace(self, pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S))
         full = reading.backlog > max(reading.workers, 1)
         saturated = full and self.saturated
         keep = math.exp(-seconds / _RECENT_S)
@@ -69,6 +77,7 @@ class Ceiling:
         seen = replace(
             self,
             saturated=full,
+            full=busy >= reading.workers > 0,
             recent=Window(
                 workers=busy,
                 cycles=min(self.recent.cycles + 1, 3) if busy else 0,
@@ -131,6 +140,7 @@ class Ceiling:
                 cycles=recent.cycles,
                 finished=recent.finished,
                 per_s=recent.workers * recent.finished / self.recent_worker_s,
+                cautious=self.full and recent.cycles == 1,
             )
         return None
 
@@ -146,9 +156,10 @@ class Ceiling:
         if ratio >= bound:
             return Verdict.GAINED
         scatter = 1 / before.finished + 1 / max(after.finished, 1.0)
-        lag = settings.assumed_lag_cycles * (1 / before.cycles + 1 / after.cycles)
-        margin = 3 * settings.assumed_cv * math.sqrt(scatter) + lag
-        if self.trial_cycles >= settings.max_cycles and before.cycles >= 2:
+        late = 1 / after.cycles + (0.0 if before.cautious else 1 / before.cycles)
+        margin = 3 * settings.assumed_cv * math.sqrt(scatter) + settings.assumed_lag_cycles * late
+        known = before.cautious or before.cycles >= 2
+        if self.trial_cycles >= settings.max_cycles and known:
             # Still below the promise: a ceiling with room for all that was finished risks little.
             return Verdict.NO_GAIN
         return Verdict.NO_GAIN if ratio * (1 + margin) < bound else Verdict.UNDECIDED

@@ -122,7 +122,8 @@ class Demand:
             tally = self.limits.get(one.name)
             if tally is not None and one.parked > one.granted_per_s:
                 service_s = (tally.worker_s + self.service_s) / (tally.finished + 1)
-                needed += max(one.granted_per_s - tally.used_per_s, 0.0) * service_s
+                unused = max(one.granted_per_s - tally.used_per_s, 0.0) * service_s
+                needed += min(unused, one.parked)  # which is bounded by what there is
         return needed
 
     def _limit(self, use: LimitUse, passed_s: float, keep: float) -> LimitTally:

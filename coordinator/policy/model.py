@@ -10,6 +10,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
+from queuepool.models.limit_use import LimitUse
+
+__all__ = [
+    "Decision",
+    "Direction",
+    "LimitUse",
+    "Limits",
+    "PolicyState",
+    "Reading",
+    "require",
+]
+
 
 def require(condition: bool, message: str) -> None:
     """Raise ValueError with the message unless the condition holds."""
@@ -31,29 +43,6 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LimitUse:
-    """What a declared limit lets through. parked: jobs that wait for it, which are no backlog.
-
-    granted_per_s: the starts a second that it grants this partition. finished_total and
-    service_s_total: of its jobs that ended here, with the worker-seconds they took.
-    """
-
-    name: str
-    parked: int
-    granted_per_s: float
-    finished_total: int
-    service_s_total: float
-
-    def __post_init__(self) -> None:
-        for field in ("parked", "granted_per_s", "finished_total", "service_s_total"):
-            value = getattr(self, field)
-            require(
-                math.isfinite(value) and value >= 0,
-                f"{field}={value} of limit {self.name!r} must be a number and not negative",
-            )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """One observation of one partition.
 
@@ -62,7 +51,8 @@ class Reading:
     consumer reported them, `busy` those with a job, and `finished_total` all executions
     ended so far. The counter may fall back when a server loses writes. `in_flight` counts the jobs
     that are claimed and not ended, as the server knows them; None if unknown. `limits` are those
-    that jobs of the partition wait for, or waited for.
+    that jobs of the partition wait for, or waited for. `age_s` tells how old the consumer's counts
+    are, which are `workers`, `busy` and `limits`; the others are of now.
     """
 
     at_s: float
@@ -72,6 +62,7 @@ class Reading:
     finished_total: int
     in_flight: int | None = None
     limits: tuple[LimitUse, ...] = ()
+    age_s: float = 0.0
 
     def __post_init__(self) -> None:
         in_flight = 0 if self.in_flight is None else self.in_flight

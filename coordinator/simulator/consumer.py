@@ -23,6 +23,7 @@ class _Report:
     busy: int
     target: int
     applied: str
+    limits: tuple[LimitUse, ...]
 
 
 class SimulatedConsumer:
@@ -41,7 +42,9 @@ class SimulatedConsumer:
         if self._alive:
             pool = self.partition
             self._reports.append(
-                _Report(pool.now_s, pool.workers, pool.busy, pool.target, self._applied)
+                _Report(
+                    pool.now_s, pool.workers, pool.busy, pool.target, self._applied, self._limits()
+                )
             )
 
     def obey(self, command: ScaleCommand, command_id: str) -> None:
@@ -68,9 +71,7 @@ class SimulatedConsumer:
     def observation(self) -> Observation:
         """Return what a coordinator sees now."""
         pool = self.partition
-        return Observation(
-            partition=self.number, at_s=pool.now_s, state=self._state(), limits=self._limits()
-        )
+        return Observation(partition=self.number, at_s=pool.now_s, state=self._state())
 
     def _seen_report(self) -> _Report:
         if not self._scenario.reports_s and not self.late_s:
@@ -107,6 +108,7 @@ class SimulatedConsumer:
                 busy=seen.busy,
                 target=seen.target,
                 applied=seen.applied,
+                limits=seen.limits,
             )
         return PartitionState(
             partition=self.number,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
+from queuepool.models.limit_use import LimitUse
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
@@ -24,7 +26,7 @@ class Owner:
 
     cpu, memory: percent in use of what its machine, or its container, has; None if not reported.
     version: its release, and dead_keep: how many dead jobs, and bytes of them, it keeps; empty and
-    None from releases that do not report them.
+    None from releases that do not report them. limits: what those let through for which jobs wait.
     """
 
     host: str
@@ -39,6 +41,7 @@ class Owner:
     memory: float | None = None
     version: str = ""
     dead_keep: tuple[int, int] | None = None
+    limits: tuple[LimitUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

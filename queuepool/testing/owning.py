@@ -56,6 +56,8 @@ def renew(p: PartitionData, args: Args) -> Any:
     owner.applied, owner.line = args[7], args[9]
     owner.load = b"%d:%s" % (epoch, args[8])
     owner.about = b"%d:%s" % (epoch, args[10])
+    limits = args[11] if len(args) > 11 else b""  # older releases tell nothing of them
+    owner.limits = b"%d:%s" % (epoch, limits) if limits else b""
     for old, (_nonce, expires) in list(p.draining.items()):
         if expires < p.now:
             del p.draining[old]

@@ -43,6 +43,7 @@ class OwnerRecord:
     applied: bytes | None = None
     load: bytes | None = None
     about: bytes | None = None
+    limits: bytes = b""
     line: bytes = b""
     past: int | None = None  # the epoch to recover whose latest start is known
 

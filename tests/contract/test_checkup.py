@@ -7,9 +7,12 @@ from collections import Counter
 import pytest
 
 from queuepool.models.doctor import Checkup, Held, Waiting
+from queuepool.models.limit_use import LimitUse
 from queuepool.routing.slots import group_of
+from queuepool.verbs import Verb
 from queuepool.verbs.operator.checkups import checkup, figures
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.owner.limit_uses import limit_uses_text
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.world import World
@@ -176,3 +179,44 @@ def test_an_owner_tells_its_release_and_how_many_dead_jobs_it_keeps(world: World
     owned.run(own.release(owned.ownership, drain_lease_ms=0))
     world.own(nonce="other")
     assert told() == ("", None)  # of an earlier owner
+
+
+def test_an_owner_tells_what_its_limits_let_through_and_not_for_its_successor(world: World) -> None:
+    owned = world.own()
+    use = LimitUse(
+        name="mail:7", parked=12, granted_per_s=20.5, finished_total=30, service_s_total=15.25
+    )
+
+    def told(limits: str) -> tuple[LimitUse, ...]:
+        owned.run(
+            own.renew(
+                owned.ownership, lease_ms=60_000, beat=1, workers=1, busy=0, target=1,
+                applied="0-0", limits=limits,
+            )
+        )  # fmt: skip
+        owner = world.partition.observe().owner
+        assert owner is not None
+        return owner.limits
+
+    assert told("") == ()
+    assert told(limit_uses_text([use])) == (use,)
+    assert told("nonsense,7") == ()
+    told(limit_uses_text([use]))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+    world.own(nonce="other")
+    owner = world.partition.observe().owner
+    assert owner is not None
+    assert owner.limits == ()
+
+
+def test_a_coordinator_understands_an_owner_that_tells_nothing_of_limits(world: World) -> None:
+    owned = world.own()
+    verb = own.renew(
+        owned.ownership, lease_ms=60_000, beat=1, workers=4, busy=2, target=4, applied="0-0"
+    )
+
+    owned.run(Verb("renew", verb.args[:11], verb.parse))  # as older releases send it
+
+    owner = world.partition.observe().owner
+    assert owner is not None
+    assert (owner.workers, owner.limits) == (4, ())

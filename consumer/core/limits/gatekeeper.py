@@ -22,11 +22,13 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from consumer.core.jobs import HAND_BACK
 from consumer.core.limits.earlier import EarlierPermits
 from consumer.core.limits.gates import Gates
 from consumer.core.limits.home_call import HomeCall
 from consumer.core.limits.resting import Resting
 from consumer.core.limits.stranded import Unclaimed
+from consumer.core.limits.uses import Uses
 from queuepool.errors import QueuePoolError
 from queuepool.models.limits import limits_of
 from queuepool.verbs.limits import verbs as homes
@@ -34,6 +36,7 @@ from queuepool.verbs.limits import verbs as homes
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from consumer.core.jobs import Outcome
     from consumer.core.limits.gate import GateView, Tokens
     from consumer.core.limits.share import Share
     from queuepool.servers import Reply
@@ -51,6 +54,7 @@ class Gatekeeper:
     def __init__(self, ownership: Ownership, definition_of: Callable[[str], str]) -> None:
         self._ownership, self._definition_of = ownership, definition_of
         self.gates = Gates()
+        self.uses = Uses(self.gates)
         self._of: dict[bytes, tuple[GateView, Tokens]] = {}  # claimed jobs
         self._whole = False  # the reading of all gates that goes on missed nothing so far
         self._serial = 0
@@ -143,6 +147,16 @@ class Gatekeeper:
             self._end(job_id)
         if ended:
             self._wake(inf)  # a group that runs as many as it may has room now
+
+    def on_ended(self, outcomes: Iterable[Outcome]) -> None:
+        """Count jobs that ended, and pass on that what they need told them to wait."""
+        for one in outcomes if self._of else ():
+            view, _ = self._of.get(one.job.id, (None, ()))
+            for share in view.limits if view and one.end is not HAND_BACK else ():
+                share.finished += 1
+                share.worked_s += one.ended_s - one.started_s
+            if one.slow_ms:
+                self.on_slow(one.job.id, one.slow_ms)
 
     def on_slow(self, job_id: bytes, wait_ms: int) -> None:
         """Pass on that what a job needs told it to wait."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TOKEN_S = 2.0
 MAX_TOKENS = 1000  # at hand or on the way
 _SOONEST_S, _LATEST_S = 0.05, 2.0  # between asks of a home that does not answer
+_WEIGHT = 0.3  # of the latest grant in the pace of grants
 _ANY = 10**9  # permits of a limit without a concurrency
 _LEAST_S = 0.005  # between asks of one that told when
 _LONG_S = 0.3  # to wait for tokens: others that the same jobs need are not asked meanwhile
@@ -43,7 +44,7 @@ class Share:
     used: jobs that run or were admitted; wanted: jobs that could be admitted if limits allowed it.
     told: permits that the home counts as ours. scarce: it grants fewer than were wanted.
     gates: those that need it, by name; line: those of them that wait for it. blocked: as the last
-    look at it found, see is_blocked.
+    look at it found, see is_blocked. finished, worked_s: its jobs that ended, and what they took.
     """
 
     def __init__(self, name: str) -> None:
@@ -52,6 +53,9 @@ class Share:
         self.line: OrderedDict[str, GateView] = OrderedDict()
         self.used = self.wanted = self.permits = self.told = 0
         self.apart_s = 0.0
+        self.finished, self.worked_s = 0, 0.0
+        self._per_s = self._end_s = 0.0  # tokens granted a second, and the end of the last ones
+        self._waits_s: float | None = None  # since when others have all tokens
         self.scarce = self.blocked = False
         self.asked: Asked | None = None  # in an ask that has no answer yet
         self._due: deque[float] = deque()
@@ -72,6 +76,16 @@ class Share:
         if self._refused and not (self._due or self._coming):
             return True
         return self.scarce and self._granted <= self.used
+
+    @property
+    def may_start_per_s(self) -> float:
+        """Return how many more jobs may start a second, in the long run; inf if no rate bounds it.
+
+        None where permits are short: what may run was admitted already.
+        """
+        if self.scarce or self._failed > 1:
+            return 0.0
+        return self._per_s if self.apart_s else inf
 
     def ready(self, now_s: float) -> int:
         """Return how many jobs may be admitted now."""
@@ -148,6 +162,11 @@ class Share:
             due = (max(now_s, first_s + n * self.apart_s) for n in range(granted.tokens))
             self._coming.extend(due)
             self._batch, self._refused = granted.tokens, False
+            self._note_pace(granted.tokens, first_s, now_s)
+        elif asked.tokens and self._waits_s is None:
+            self._waits_s = now_s
+        if granted.paused:
+            self._per_s = 0.0
         self.scarce, again_s = granted.permits < asked.wanted, inf
         # Of permits, a home tells when to ask again; of none, because none was wanted, nothing
         bounded = self.scarce or granted.again_us > 0 or granted.permits == 0
@@ -161,6 +180,14 @@ class Share:
             self._tokens_s = now_s if granted.tokens else min(again_s, now_s + _LATEST_S)
             self._refused = not granted.tokens and self._tokens_s >= now_s + _LONG_S
         self._permits_s = again_s if self.scarce else now_s
+
+    def _note_pace(self, tokens: int, first_s: float, now_s: float) -> None:
+        # Its own rate, less the time for which others have it. While we want nothing, no one has.
+        asked_s = now_s if self._waits_s is None else self._waits_s
+        spent_s = tokens * self.apart_s + max(0.0, first_s - max(asked_s, self._end_s))
+        self._end_s, self._waits_s = first_s + tokens * self.apart_s, None
+        per_s = tokens / spent_s if spent_s else 0.0
+        self._per_s += (per_s - self._per_s) * (_WEIGHT if self._per_s else 1.0)
 
     def on_failure(self, now_s: float) -> None:
         """Note that an ask got no answer: it may or may not have been heard."""

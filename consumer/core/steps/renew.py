@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class Renew(Step):
-    """Keeps the partition: renews four times per lease, at least once a second."""
+    """Keeps the partition: renews four times per lease, at least once a second.
+
+    It also reports counts that changed, with a turn that is taken for something else.
+    """
 
     def __init__(self, state: State, record: Record) -> None:
         self._state, self._record = state, record
@@ -31,13 +34,20 @@ class Renew(Step):
         return self._state.lease.due_s
 
     def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
-        return (self.verb(),) if turn.now_s >= self._state.lease.due_s else ()
+        state, now_s = self._state, turn.now_s
+        lease = state.lease
+        due = now_s >= lease.due_s or lease.is_news(state.alive, state.busy, now_s)
+        return (self.verb(now_s),) if due else ()
 
-    def verb(self) -> Verb[own.Renewal]:
+    def verb(self, now_s: float) -> Verb[own.Renewal]:
         """Return the verb that renews the lease and reports on the workers."""
         state = self._state
         return state.lease.renewal(
-            state.ownership, alive=state.alive, busy=state.busy, load=state.load()
+            state.ownership,
+            alive=state.alive,
+            busy=state.busy,
+            load=state.load(),
+            limits=state.gatekeeper.uses.text(now_s),
         )
 
     def on_reply(self, renewal: own.Renewal, turn: Turn) -> None:
@@ -69,7 +79,7 @@ class RenewAlone(Step):
         return now_s if self.pending else inf
 
     def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
-        return (self._renew.verb(),) if self.pending else ()
+        return (self._renew.verb(turn.now_s),) if self.pending else ()
 
     def on_reply(self, renewal: own.Renewal, turn: Turn) -> None:
         self.pending = False

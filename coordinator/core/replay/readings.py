@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from coordinator.core.model import Observation, finished_total
@@ -50,7 +52,7 @@ def reading_of(seen: Observation) -> Reading:
         at_s=seen.at_s,
         seen=None if state is None else _seen(state),
         problem=seen.problem,
-        limits=list(seen.limits),
+        limits=[] if state is None or state.owner is None else list(state.owner.limits),
     )
 
 
@@ -60,9 +62,8 @@ def observation_of(reading: Reading) -> Observation:
     return Observation(
         partition=partition,
         at_s=reading.at_s,
-        state=None if seen is None else _state(partition, seen),
+        state=None if seen is None else _state(partition, seen, reading.limits),
         problem=reading.problem,
-        limits=tuple(reading.limits),
     )
 
 
@@ -92,7 +93,7 @@ def _seen(state: PartitionState) -> _Seen:
     )
 
 
-def _state(partition: int, seen: _Seen) -> PartitionState:
+def _state(partition: int, seen: _Seen, limits: Iterable[LimitUse]) -> PartitionState:
     owner = seen.owner
     return PartitionState(
         partition=partition,
@@ -121,6 +122,7 @@ def _state(partition: int, seen: _Seen) -> PartitionState:
             applied=owner.applied,
             cpu=owner.cpu,
             memory=owner.memory,
+            limits=tuple(limits),
         ),
         checkpoint=None,
         checkpoint_ms=None,

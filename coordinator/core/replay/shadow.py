@@ -206,7 +206,6 @@ def _shown(seen: Observation, state: PartitionState, owner: Owner, pair: _Partit
     return Observation(
         partition=seen.partition,
         at_s=seen.at_s,
-        limits=seen.limits,
         state=replace(
             state,
             ready=ready,

@@ -18,6 +18,7 @@ from queuepool.models import (
 )
 from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb, fields, number
+from queuepool.verbs.owner.limit_uses import read_limit_uses
 
 _NOT_COUNTERS = frozenset(
     (
@@ -106,6 +107,7 @@ def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
         memory=_percent(memory),
         version=stored_text(version[:32]),
         dead_keep=_keep(keep),
+        limits=read_limit_uses(_told(o, "limits")),
     )
 
 

@@ -5,7 +5,8 @@
 -- ARGV    nonce, epoch, lease ms, beat (count of renewals), workers, busy, target, last applied
 --         command, percents in use of CPU and memory (42:63), lifeline (run id of this server,
 --         id of a connection of this process, namespace of its pid, joined by colons; "": unknown),
---         about the owner (its release, dead jobs and bytes of them that it keeps: 0.2.0:100:9000)
+--         about the owner (its release, dead jobs and bytes of them that it keeps: 0.2.0:100:9000),
+--         its limits ("": none; each: parked, granted, finished, service, name; see limit_uses.py)
 -- Returns {role (1 owner, 2 draining), now ms, rolled back (1: this server lost a beat), epochs to
 --         recover, ms until the next delayed job (-1 none), [[command id, [field, value ...]] ...],
 --         [ids of running jobs asked to cancel]}; or {FENCED, current epoch}.
@@ -42,6 +43,7 @@ redis.call('HSET', o, 'expires', now + ARGV[3], 'heartbeat', now, 'beat', ARGV[4
   'workers', ARGV[5], 'busy', ARGV[6], 'target', ARGV[7], 'applied', ARGV[8],
   'load', ARGV[2] .. ':' .. (ARGV[9] or ''), -- with the epoch: others may report none
   'about', ARGV[2] .. ':' .. (ARGV[11] or ''),
+  'limits', (ARGV[12] or '') ~= '' and ARGV[2] .. ':' .. ARGV[12] or '',
   'line', (ARGV[10] or '') ~= '' and ARGV[2] .. ':' .. ARGV[10] or '')
 -- Large bodies are gone, or come through a script
 if asleep and largest ~= '0' then redis.call('HSET', c, 'largest', 0) end

@@ -84,12 +84,14 @@ def renew(
     load: str = "",
     lifeline: str = "",
     about: str = "",
+    limits: str = "",
 ) -> Verb[Renewal]:
     """Keep the lease, report counts, receive commands above `applied` and cancel requests.
 
     load: percents in use of CPU and memory, as "42:63"; either may be absent. lifeline: a
     connection of this process, see queuepool.verbs.owner.lifeline. about: its release, and the dead
-    jobs and bytes of them that it keeps, as "0.2.0:100000:67108864".
+    jobs and bytes of them that it keeps, as "0.2.0:100000:67108864". limits: what those let through
+    for which jobs wait, see queuepool.verbs.owner.limit_uses.
     """
 
     def read(reply: Any) -> Renewal:
@@ -110,6 +112,7 @@ def renew(
         load,
         lifeline,
         about,
+        limits,
     ]
     return Verb("renew", args, read)
 

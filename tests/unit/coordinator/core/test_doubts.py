@@ -12,6 +12,7 @@ from coordinator.core.model import Observation, PartitionDecision
 from coordinator.core.planner import Planner
 from coordinator.policy import POLICIES, Limits, make_policy
 from queuepool.models import PartitionState
+from queuepool.models.limit_use import LimitUse
 from tests.unit.coordinator.observed import EPOCH, owner, state
 
 NOW_MS = 1_795_000_000_000
@@ -25,7 +26,7 @@ def calm(second: int) -> PartitionState:
     return replace(seen, in_flight=10, jobs=13)
 
 
-def of_owner(**values: int) -> Wrong:
+def of_owner(**values: object) -> Wrong:
     return lambda seen: replace(seen, owner=replace(seen.owner, **values))  # type: ignore[type-var]
 
 
@@ -35,6 +36,17 @@ def of_state(**values: object) -> Wrong:
 
 def huge_backlog(backlog: int) -> Wrong:
     return of_state(ready=(0, 0, backlog, 0))
+
+
+def with_limit(*, parked: int, granted_per_s: float) -> Wrong:
+    use = LimitUse(
+        name="mail",
+        parked=parked,
+        granted_per_s=granted_per_s,
+        finished_total=0,
+        service_s_total=10.0**9,
+    )
+    return lambda seen: replace(of_owner(limits=(use,))(seen), jobs=13)
 
 
 WRONG = {
@@ -53,6 +65,8 @@ WRONG = {
     "an hour old, with a bulk": of_state(
         observed_ms=NOW_MS - 3_600_000, ready=(0, 0, 10**6, 0), jobs=10**6 + 10
     ),
+    "more parked than there are": with_limit(parked=10**9, granted_per_s=10_000),
+    "a limit that grants any number": with_limit(parked=10**4, granted_per_s=10**7),
     "from the future": lambda seen: replace(
         of_owner(heartbeat_ms=NOW_MS + 86_400_000)(seen), ready=(0, 0, 10**6, 0), jobs=10**6 + 10
     ),

@@ -28,6 +28,17 @@ def test_clear_evidence_decides_within_a_few_cycles() -> None:
     assert after_step(4, per_s=50).judge(CHECK) is Verdict.NO_GAIN
 
 
+def test_counts_of_a_consumer_that_is_silent_give_no_verdict() -> None:
+    state = after_step(2, per_s=50)
+    old = Reading(at_s=0, backlog=9_000, workers=64, busy=64, finished_total=0, age_s=2.5)
+
+    for _ in range(5):
+        state = state.observe(old, 1.0, 50, CHECK)
+
+    assert state.judge(CHECK) is Verdict.UNDECIDED
+    assert saturated(state, 2, workers=64, per_s=50).judge(CHECK) is Verdict.NO_GAIN
+
+
 def test_completions_that_rise_as_promised_end_the_trial() -> None:
     assert after_step(3, per_s=200).before is None
     assert after_step(3, per_s=200).judge(CHECK) is Verdict.UNDECIDED

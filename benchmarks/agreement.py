@@ -1,0 +1,246 @@
+"""Whether real processes do what the simulator says: the same bulk in both, with today's policy.
+
+    python -m benchmarks.agreement [--only bulk,limit,hidden] [--write]
+
+    bulk    15,000 jobs of 120 ms, 8 to 64 workers
+    limit   jobs of 500 ms that wait for a declared limit of 30/s: parked, they take no worker
+    hidden  jobs of 50 ms behind a database that answers 80/s, which nobody declared
+
+Each runs for less than a minute with a server, a coordinator and a consumer, and then in virtual
+time. Makespan and worker-seconds, up to some seconds after the last job, are compared; the run
+fails if one differs by more than a tenth, or workers rose higher than they should. Prints one JSON
+object as its last line; --write puts the table into docs/simulation.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+
+from benchmarks.machine import describe_machine
+from coordinator.policy import Limits, make_policy
+from coordinator.simulator import scenario as made
+from coordinator.simulator.engine import simulate
+from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
+from queuepool.client.pool import QueuePool
+from queuepool.models import Limit
+from queuepool.partitions.partition import Partition
+from tools.tables import markdown, write
+
+_KEY = "bulk"
+_AFTER_S = 8.0  # in which the workers go back to the base
+_SAMPLE_S = 0.1
+_LATEST_S = 180.0
+_WITHIN = 0.1
+_BULK_AT_S = 10.5  # in virtual time, half a cycle after a look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One load. peak: workers that must not be exceeded, of what a limit leaves to do."""
+
+    jobs: int
+    job_s: float
+    bounds: Limits
+    peak: int
+    limit_per_s: int = 0  # 0: none
+    hidden_per_s: float = math.inf
+
+    def payload(self, number: int) -> dict[str, float]:
+        """Return what a job is told."""
+        made_of: dict[str, float] = {"ms": self.job_s * 1000, "i": number}
+        if math.isfinite(self.hidden_per_s):
+            made_of["per_s"] = self.hidden_per_s
+        return made_of
+
+    @property
+    def task(self) -> str:
+        """Return the task of its jobs."""
+        return "query" if math.isfinite(self.hidden_per_s) else "nap"
+
+
+TRIALS = {
+    "bulk": Trial(
+        jobs=15_000, job_s=0.12, bounds=Limits(min_workers=8, max_workers=64), peak=64
+    ),
+    # 15 workers are busy with what the limit lets through; no one may wait for the rest.
+    "limit": Trial(
+        jobs=1_200, job_s=0.5, bounds=Limits(min_workers=4, max_workers=64), peak=24, limit_per_s=30
+    ),
+    # 4 workers are busy with what the database answers. Two are enough to queue at it all the time.
+    "hidden": Trial(
+        jobs=4_400, job_s=0.05, bounds=Limits(min_workers=8, max_workers=64), peak=32,
+        hidden_per_s=80,
+    ),
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Result:
+    """What happened. samples: (seconds since the enqueue, workers)."""
+
+    makespan_s: float = 0.0
+    worker_s: float = 0.0
+    peak: int = 0
+    samples: list[tuple[float, int]] = field(default_factory=list)
+
+    def note(self, at_s: float, workers: int) -> None:
+        """Add a sample; the count before lasted until now."""
+        if self.samples:
+            last_s, last = self.samples[-1]
+            self.worker_s += last * (at_s - last_s)
+        self.samples.append((round(at_s, 2), workers))
+        self.peak = max(self.peak, workers)
+
+
+def run_real(trial: Trial) -> Result:
+    """Run it on this machine."""
+    result = Result()
+    with tempfile.TemporaryDirectory(prefix="queuepool-agreement-") as directory:
+        plan = LocalClusterSpec(
+            app="benchmarks.tasks",
+            partitions=1,
+            log_dir=Path(directory),
+            base_workers=trial.bounds.min_workers,
+            max_workers=trial.bounds.max_workers,
+            drain_s=5.0,
+        )
+        cluster = LocalProcesses(plan, lambda line: print(line, file=sys.stderr))
+        try:
+            cluster.start()
+            with QueuePool(config=cluster.config) as pool:
+                _measure(cluster, pool, trial, result)
+        finally:
+            cluster.stop()
+    return result
+
+
+def _measure(cluster: LocalProcesses, pool: QueuePool, trial: Trial, result: Result) -> None:
+    partition, pause = pool.partition(0), threading.Event()
+    if trial.limit_per_s:
+        pool.limits.set(Limit("smtp", rate=trial.limit_per_s, burst=1))
+
+    def until(done: Callable[[], bool], each: Callable[[], None]) -> None:
+        ends_s = monotonic() + _LATEST_S
+        while not done():
+            if monotonic() > ends_s:
+                raise TimeoutError(f"not done within {_LATEST_S:.0f} s")
+            cluster.step()
+            each()
+            pause.wait(_SAMPLE_S)
+
+    until(lambda: _workers(partition) >= trial.bounds.min_workers, lambda: None)
+    pause.wait(5.0)  # the coordinator sees an idle partition
+    began = monotonic()
+
+    def sample() -> None:
+        result.note(monotonic() - began, _workers(partition))
+
+    payloads = (trial.payload(number) for number in range(trial.jobs))
+    limit = "smtp" if trial.limit_per_s else ()
+    pool.enqueue_many(trial.task, payloads, partition_key=_KEY, limit=limit)
+    until(lambda: pool.group(_KEY).status().left == 0, sample)
+    result.makespan_s = monotonic() - began
+    until(lambda: monotonic() - began >= result.makespan_s + _AFTER_S, sample)
+
+
+def _workers(partition: Partition) -> int:
+    owner = partition.observe().owner
+    return owner.workers if owner else 0
+
+
+def run_simulated(trial: Trial) -> Result:
+    """Run it in virtual time."""
+    stream = made.Stream(
+        name="bulk",
+        arrivals=(made.Burst(at_s=_BULK_AT_S, count=trial.jobs),),
+        service_s=trial.job_s,
+        limit="smtp" if trial.limit_per_s else "",
+    )
+    scenario = made.Scenario(
+        streams=(stream,),
+        limits=(made.Limit(name="smtp", per_s=float(trial.limit_per_s)),) if stream.limit else (),
+        hidden=made.Hidden(per_s=trial.hidden_per_s),
+        bounds=trial.bounds,
+        reports_s=1.0,
+        until_s=_BULK_AT_S + _LATEST_S,
+    )
+    [partition] = simulate(scenario, make_policy("sized")).partitions
+    makespan_s = partition.last_finish_s - _BULK_AT_S
+    ended = simulate(
+        replace(scenario, until_s=partition.last_finish_s + _AFTER_S), make_policy("sized")
+    )
+    [partition] = ended.partitions
+    idle = trial.bounds.min_workers * _BULK_AT_S
+    return Result(makespan_s, partition.worker_s - idle, ended.peak)
+
+
+def differences(real: Result, simulated: Result) -> dict[str, float]:
+    """Return by how much, as a share, the real run took longer and cost more."""
+    return {
+        "makespan": real.makespan_s / simulated.makespan_s - 1,
+        "worker_s": real.worker_s / simulated.worker_s - 1,
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run, compare, print; returns 0 when they agree."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--only", default=",".join(TRIALS), help="trials, separated by commas")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--write", action="store_true", help="put the table into the docs")
+    flags = parser.parse_args(argv)
+    names = flags.only.split(",")
+    if set(names) - set(TRIALS):
+        parser.error(f"there are {', '.join(TRIALS)}")
+    rows, summary, details = [], {}, {}
+    for name in names:
+        trial = TRIALS[name]
+        real, simulated = run_real(trial), run_simulated(trial)
+        apart = differences(real, simulated)
+        passed = max(map(abs, apart.values())) <= _WITHIN and real.peak <= trial.peak
+        rows.append(_row(name, trial, real, simulated))
+        both = {"real": _figures(real), "simulated": _figures(simulated)}
+        summary[name] = {"passed": passed, "apart": apart, **both}
+        details[name] = asdict(real)
+        print(f"{name}: {json.dumps(summary[name])}", file=sys.stderr)
+    flags.out.mkdir(parents=True, exist_ok=True)
+    document = {"machine": describe_machine(), "summary": summary, "real": details}
+    (flags.out / "agreement.json").write_text(json.dumps(document, indent=1) + "\n")
+    head = ["", "jobs", "makespan", "simulated", "worker-seconds", "simulated", "peak", "simulated"]
+    table = markdown(head, rows)
+    print(table)
+    if flags.write:
+        write("agreement", table, "simulation.md")
+    print(json.dumps(summary))
+    return 0 if all(one["passed"] for one in summary.values()) else 1
+
+
+def _figures(result: Result) -> dict[str, float]:
+    return {
+        "makespan_s": round(result.makespan_s, 2),
+        "worker_s": round(result.worker_s, 1),
+        "peak": result.peak,
+    }
+
+
+def _row(name: str, trial: Trial, real: Result, simulated: Result) -> list[str]:
+    return [
+        f"`{name}`",
+        f"{trial.jobs:,} of {trial.job_s * 1000:g} ms",
+        *(f"{one.makespan_s:.1f} s" for one in (real, simulated)),
+        *(f"{one.worker_s:,.0f}" for one in (real, simulated)),
+        *(str(one.peak) for one in (real, simulated)),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
