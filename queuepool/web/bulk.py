@@ -3,8 +3,12 @@
 They run in this process, a page of jobs at a time, so one that is killed has done a part; what it
 has done stays done, and doing it again goes on with the rest.
 
-running -> done, stopped or failed, once and in its own thread, which then writes the end into the
-log of the queue: how many changed, in what time, and whether that was all. Its begin is written by
+One walk goes through all jobs that match, past those that do not change (others hold their unique
+keys, or they ended meanwhile). Jobs that are cancelled leave their lanes, so that others move up,
+behind the walk: it is repeated as long as it finds something to cancel.
+
+running -> done, incomplete, stopped or failed, once and in its own thread, which then writes the
+end into the log of the queue: how many changed, in what time, and whether that was all. Its begin is written by
 the page; the end waits for that, for a bounded time, so that the log has them in order. An act
 without an end in the log still runs, or was cut off with the process of its page.
 """
@@ -15,7 +19,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from urllib.parse import urlencode
@@ -77,6 +81,11 @@ class Bulk:
     def share(self) -> float:
         """Return how much of it is done."""
         return 1.0 if self.state == "done" else min(1.0, self.changed / max(self.wanted, 1))
+
+    @property
+    def left(self) -> int:
+        """Return how many jobs it was to change and did not, so far."""
+        return max(0, self.wanted - self.changed)
 
 
 class Bulks:
@@ -157,7 +166,6 @@ def count(pool: QueuePool, what: str, given: Mapping[str, str]) -> int:
 
 def end_of(bulk: Bulk) -> LogEntry:
     """Return the entry of the log for the end of an act. Pure."""
-    left = bulk.wanted - bulk.changed
     outcome = f"{bulk.changed:,} of {bulk.wanted:,} {WORDS[bulk.what]} in "
     outcome += format_duration(bulk.took_s)
     if bulk.state == "failed":
@@ -165,7 +173,8 @@ def end_of(bulk: Bulk) -> LogEntry:
     elif bulk.state == "stopped":
         outcome += f", aborted by {bulk.stopped_by or 'the end of the page'}"
     else:
-        outcome += ", complete" if left <= 0 else f", incomplete: {left:,} unchanged"
+        unchanged = f", incomplete: {bulk.left:,} unchanged"
+        outcome += unchanged if bulk.state == "incomplete" else ", complete"
     return LogEntry(
         kind=LogKind.ACT,
         what=f"{said_of(bulk.what)} ended",
@@ -190,14 +199,12 @@ def _live(pool: QueuePool, bulk: Bulk) -> None:
 def _run(pool: QueuePool, bulk: Bulk) -> None:
     begun_s = time.monotonic()
     try:
-        while not bulk.stopping.is_set():
-            began_s = time.monotonic()
-            matched, changed = _page(pool, bulk)
+        for changed in _changes(pool, bulk):
             bulk.changed += changed
-            if not changed or matched < _size(bulk) or bulk.changed >= bulk.wanted:
+            if bulk.changed >= bulk.wanted or bulk.stopping.is_set():
                 break
-            if bulk.rate is not None:
-                bulk.stopping.wait(max(0.0, changed / bulk.rate - (time.monotonic() - began_s)))
+            if bulk.rate is not None and bulk.stopping.wait(changed / bulk.rate):
+                break
         _conclude(bulk, "", time.monotonic() - begun_s)
     except Exception as error:  # whatever it is, the page tells it
         _conclude(bulk, sentence_of(error), time.monotonic() - begun_s)
@@ -205,34 +212,53 @@ def _run(pool: QueuePool, bulk: Bulk) -> None:
 
 def _conclude(bulk: Bulk, problem: str, took_s: float) -> None:
     """Set what is said of an act that ended; its state comes last, since others look at it."""
-    left = bulk.wanted - bulk.changed
-    stopped = bulk.stopping.is_set() and left > 0 and not problem
+    stopped = bulk.stopping.is_set() and bulk.left > 0 and not problem
     bulk.took_s, bulk.problem = took_s, problem
     bulk.text = f"{bulk.changed:,} jobs were {WORDS[bulk.what]} in {format_duration(took_s)}"
     if problem:
         bulk.text += f", then: {problem}"
-    elif left > 0 and not stopped:
-        bulk.text += f"; {left:,} were not: they ended, or other jobs hold their unique keys"
-    bulk.state = "failed" if problem else "stopped" if stopped else "done"
+    elif bulk.left > 0 and not stopped:
+        bulk.text += f"; {bulk.left:,} were not: they ended, or other jobs hold their unique keys"
+    ended = "incomplete" if bulk.left > 0 else "done"
+    bulk.state = "failed" if problem else "stopped" if stopped else ended
+
+
+def _changes(pool: QueuePool, bulk: Bulk) -> Iterator[int]:
+    """Change the jobs that match, page by page; yields how many of each page changed."""
+    state, where = where_of(bulk.given)
+    walks_again = True
+    while walks_again:
+        found, walks_again = pool.inspect.find(state, **({"newest": False} | where)), False
+        while page := list(islice(found, _size(bulk))):
+            changed = sum(_CHANGE[bulk.what](*at) for at in _by_place(pool, page))
+            walks_again |= changed > 0 and bulk.what == "cancel"
+            yield changed
 
 
 def _size(bulk: Bulk) -> int:
     paced = _PAGE if bulk.rate is None else max(1, min(_PAGE, int(bulk.rate)))
-    return min(paced, max(bulk.wanted - bulk.changed, 1))
+    return min(paced, max(bulk.left, 1))
 
 
-def _page(pool: QueuePool, bulk: Bulk) -> tuple[int, int]:
-    """Change a page of jobs; returns how many matched, and how many changed."""
-    state, where = where_of(bulk.given)
-    if bulk.what == "cancel":
-        found = list(islice(pool.inspect.find(state, **where), _size(bulk)))
-        waits = (JobState.READY, JobState.PARKED, JobState.DELAYED, JobState.IN_FLIGHT)
-        was = [_place(pool, job).cancel(job.job_id) for job in found]
-        return len(found), sum(one in waits for one in was)
-    act = pool.inspect.replay if bulk.what == "replay" else pool.inspect.discard
-    done = act(most=_size(bulk), **where)
-    return done.matched, done.changed
+def _by_place(pool: QueuePool, page: list[JobStatus]) -> Iterator[tuple[Partition, list[str]]]:
+    places: dict[tuple[int, str], list[str]] = {}
+    for job in page:
+        places.setdefault((job.partition, job.pool or DEFAULT_POOL), []).append(job.job_id)
+    for (number, name), ids in places.items():
+        yield pool.partition(number, name), ids
 
 
-def _place(pool: QueuePool, job: JobStatus) -> Partition:
-    return pool.partition(job.partition, job.pool or DEFAULT_POOL)
+def _replay(place: Partition, ids: list[str]) -> int:
+    return place.replay(ids).replayed
+
+
+def _discard(place: Partition, ids: list[str]) -> int:
+    return place.discard(ids)
+
+
+def _cancel(place: Partition, ids: list[str]) -> int:
+    waits = (JobState.READY, JobState.PARKED, JobState.DELAYED, JobState.IN_FLIGHT)
+    return sum(place.cancel(job_id) in waits for job_id in ids)
+
+
+_CHANGE = {"replay": _replay, "discard": _discard, "cancel": _cancel}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from queuepool.errors import UnavailableError
 from queuepool.models.log import LogEntry
+from queuepool.testing import run_jobs
 from queuepool.web import bulk
 from tests.unit.web.conftest import Browser, MakeSite, Site
 from tests.unit.web.test_pages import dead, enqueue, registry
@@ -103,14 +105,13 @@ def test_an_act_that_fails_says_how_far_it_came(
     site: Site, operator: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead(site, 2)
-    real, calls = bulk._page, iter(range(9))
+    real = bulk._changes
 
-    def fail_later(pool: Any, one: bulk.Bulk) -> tuple[int, int]:
-        if next(calls):
-            raise UnavailableError("the server is away")
-        return real(pool, one)
+    def fail_later(pool: Any, one: bulk.Bulk) -> Iterator[int]:
+        yield next(real(pool, one))
+        raise UnavailableError("the server is away")
 
-    monkeypatch.setattr(bulk, "_page", fail_later)
+    monkeypatch.setattr(bulk, "_changes", fail_later)
     operator.post("/bulk/begin", page="/errors", what="discard", rate="1.9", **DEAD)
 
     _begin, end = ended(site)
@@ -159,3 +160,37 @@ def test_an_act_is_done_though_its_end_cannot_be_kept(
     wait_until(lambda: "could not be kept in the log" in caplog.text, message="it is said")
     assert ">done<" in operator.get(begun.headers["location"]).text
     assert site.pool.inspect.count("dead") == 0
+
+
+def test_jobs_that_cannot_change_keep_none_behind_them_from_changing(
+    site: Site, operator: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "_PAGE", 2)
+    for n in range(5):
+        enqueue(site, key="k0", fail=True, unique=f"u{n}")
+    run_jobs(site.pool)
+    for n in range(5):  # from now on others hold their unique keys
+        enqueue(site, key="k0", unique=f"u{n}", delay_s=3600)
+    dead(site, 3, "k0")
+
+    begun = operator.post("/bulk/begin", page="/errors", what="replay", **DEAD)
+
+    _begin, end = ended(site)
+    assert outcome(end) == "3 of 8 replayed, incomplete: 5 unchanged"
+    page = operator.text(begun.headers["location"])
+    assert 'id="k-state">incomplete<' in page
+    assert "5 were not: they ended, or other jobs hold their unique keys" in page
+    assert '<span id="k-share">38%</span>' in page
+
+
+def test_all_that_waits_in_a_lane_is_cancelled_though_jobs_move_up(
+    site: Site, operator: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "_PAGE", 3)
+    for _ in range(500):  # more than a look into a lane takes in
+        enqueue(site, key="k0")
+
+    operator.post("/bulk/begin", page="/find", state="ready", key="k0", what="cancel")
+
+    _begin, end = ended(site)
+    assert outcome(end) == "500 of 500 cancelled, complete"
