@@ -8,6 +8,7 @@ from dataclasses import asdict
 from queuepool.cli.arguments import add_json, add_reason, count
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.logged import begins
 from queuepool.cli.inspection.pools import open_pool
 
 
@@ -24,6 +25,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     with open_pool() as pool:
         one = arguments.partition
         chosen = pool.places(one)
+        begins(arguments)
         reports = {p: p.audit(repair=arguments.repair) for p in chosen}
     unclean = sum(not report.clean for report in reports.values())
     if arguments.json:

@@ -18,6 +18,7 @@ from queuepool.cli.display.names import id_cell, key_cell
 from queuepool.cli.display.tables import Column
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.dead_jobs import Page, add_filters, is_filtered, matching, pages
+from queuepool.cli.inspection.logged import begins
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
@@ -140,6 +141,7 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
                 return _tell(arguments, f"would be {past}", {f"would_be_{past}": wanted}, wanted)
             if wanted:
                 _confirm(wanted)
+        begins(arguments)
         done, begun_s = _Done(), time.monotonic()
         try:
             for partition, jobs in _paced(pool, arguments, damage):

@@ -16,6 +16,7 @@ from queuepool.cli.display.flows import (
     tree_lines,
 )
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.logged import begins
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.batch import Batch
 from queuepool.client.pool import QueuePool
@@ -115,6 +116,7 @@ def run_cancel(arguments: argparse.Namespace) -> Exit:
     """Cancel a batch."""
     with open_pool() as pool:
         batch = _known(pool, arguments.name)
+        begins(arguments)
         jobs = batch.cancel()
         arguments.outcome = f"{jobs:,} jobs were cancelled or asked to stop"
         state = batch.status().state

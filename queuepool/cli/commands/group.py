@@ -25,6 +25,7 @@ from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.messages import group_of_message
+from queuepool.cli.inspection.logged import begins
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client import group as groups
 from queuepool.client.grouping import check_limit
@@ -140,8 +141,10 @@ def wait(arguments: argparse.Namespace) -> Exit:
 def cancel(arguments: argparse.Namespace) -> Exit:
     """Cancel the current jobs of a group."""
     with open_pool() as pool:
+        group = pool.group(key_of(arguments.key), tenant=arguments.tenant)
+        begins(arguments)
         begun_s = time.monotonic()
-        cancelled, asked = pool.group(key_of(arguments.key), tenant=arguments.tenant).cancel()
+        cancelled, asked = group.cancel()
     done = f"{cancelled:,} cancelled; {asked:,} running ones were asked to stop"
     arguments.outcome = f"{done} in {format_duration(time.monotonic() - begun_s)}"
     if arguments.json:

@@ -14,6 +14,7 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.imports.moving import Importing, Report
 from queuepool.cli.imports.naming import Naming, read_tasks, read_tiers
 from queuepool.cli.imports.source import Source
+from queuepool.cli.inspection.logged import begins
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
@@ -82,6 +83,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         )
         source = Source(url)
         importing = Importing(pool, source, form, queue, naming)
+        begins(arguments)
         try:
             importing.run(
                 move=arguments.move, now_ms=lambda: int(time.time() * 1000), advance=lambda _n: None

@@ -9,6 +9,7 @@ from queuepool.cli.arguments import add_json, add_reason, count
 from queuepool.cli.commands.moves import follow, tell
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.logged import begins
 from queuepool.cli.inspection.moving import Line, Moves
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.models.places import new_place
@@ -55,6 +56,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         moves = Moves(pool)
         facts = _asked(moves, arguments)
         if arguments.wait:
+            begins(arguments)  # it is asked for, and may take hours
             facts = follow(moves, None if arguments.json else output.say)
         tell(arguments, facts)
         if facts.under_way is not None and not arguments.json:

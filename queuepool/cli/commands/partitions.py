@@ -9,6 +9,7 @@ from queuepool.cli.commands.moves import follow, tell
 from queuepool.cli.display import moves as display
 from queuepool.cli.display import output
 from queuepool.cli.exits import Exit
+from queuepool.cli.inspection.logged import begins
 from queuepool.cli.inspection.moving import Line, Moves
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.routing.progress import Facts
@@ -55,6 +56,7 @@ def run_set(arguments: argparse.Namespace) -> Exit:
         moves = Moves(pool)
         facts = moves.set_partitions(arguments.count, on=arguments.on)
         if arguments.wait:
+            begins(arguments)  # it is asked for, and may take hours
             facts = follow(moves, None if arguments.json else output.say)
         tell(arguments, facts)
         if not arguments.json:

@@ -1,7 +1,9 @@
 """Keeps in the log what a command does: who, to what, why, and what came of it.
 
-A coordinator that does it for the command writes it; otherwise the command does, at its end. No act
-fails because the log cannot be written: that is said, and no more.
+A coordinator that does it for the command writes it; otherwise the command does, at its end. One
+that may take long writes its begin, too (`begins`), right before it changes anything: killed at any
+moment, it has left that, without an end. No act fails because the log cannot be written: that is
+said, and no more.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import platform
+import secrets
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -33,6 +36,7 @@ def run_logged(arguments: argparse.Namespace, logged: Logged) -> Exit:
     if not _acts(arguments, logged):
         return _run(arguments)
     with acting(me(), "command", arguments.reason) as act:
+        arguments.on_begin = lambda: _keep_begin(act, arguments, logged)
         try:
             code = _run(arguments)
         except KeyboardInterrupt:
@@ -41,13 +45,32 @@ def run_logged(arguments: argparse.Namespace, logged: Logged) -> Exit:
         except (CommandError, QueuePoolError) as error:
             ended = error.code if isinstance(error, CommandError) else code_of(error)
             # Of wrong arguments, or without the right to act, nothing was done.
-            if ended is not Exit.USAGE and not isinstance(error, ScriptError):
+            nothing = ended is Exit.USAGE or isinstance(error, ScriptError)
+            if not nothing or _name(arguments):
                 told = error.lines[0] if isinstance(error, CommandError) else str(error)
                 failed = _after(arguments, f"failed: {told}")
                 _keep(act, arguments, logged, failed, silently=ended is Exit.UNAVAILABLE)
             raise
         _keep(act, arguments, logged, getattr(arguments, "outcome", "done"))
         return code
+
+
+def begins(arguments: argparse.Namespace) -> None:
+    """Write into the log that a command which acts begins to change things, once."""
+    on_begin, arguments.on_begin = getattr(arguments, "on_begin", None), None
+    if on_begin is not None:
+        on_begin()
+
+
+def _keep_begin(act: Acting, arguments: argparse.Namespace, logged: Logged) -> None:
+    name = secrets.token_hex(6)
+    _keep(act, arguments, logged, f"begins (act {name})")
+    arguments.act_name = name
+
+
+def _name(arguments: argparse.Namespace) -> str:
+    """Return the name of an act whose begin was written."""
+    return getattr(arguments, "act_name", "")
 
 
 def _after(arguments: argparse.Namespace, problem: str) -> str:
@@ -86,9 +109,12 @@ def _keep(
 ) -> None:
     if act.logged:
         return
+    name = _name(arguments)
+    if name:
+        outcome = f"{outcome} (act {name})"
     entry = LogEntry(
         kind=LogKind.ACT,
-        what=logged.what,
+        what=f"{logged.what} ended" if name else logged.what,
         subject=subject_of(arguments, logged.shows),
         who=act.who,
         via=act.via,

@@ -12,8 +12,10 @@ import redis
 from queuepool import QueuePool
 from queuepool.cli.commands import dead
 from queuepool.cli.exits import Exit
+from queuepool.client.group import TaskGroup
 from queuepool.errors import UnavailableError
 from queuepool.models.log import LogEntry, LogKind
+from queuepool.partitions.partition import Partition
 from queuepool.verbs.log.verbs import write_log
 from tests.integration.cli.jobs import bury
 from tests.shell import Shell
@@ -21,10 +23,11 @@ from tests.shell import Shell
 SECRET = "swordfish"
 
 
-def told(pool: QueuePool) -> list[tuple[str, str, str]]:
-    """Return what is kept, without how long it took."""
-    took = re.compile(r" in \d+\.\ds")
-    return [(one.what, one.subject, took.sub("", one.outcome)) for one in pool.log()]
+def told(pool: QueuePool, *, begins: bool = False) -> list[tuple[str, str, str]]:
+    """Return what is kept, without how long it took, and which act it was."""
+    aside = re.compile(r" in \d+\.\ds| \(act [0-9a-f]{12}\)")
+    found = [(one.what, one.subject, aside.sub("", one.outcome)) for one in pool.log()]
+    return found if begins else [one for one in found if one[2] != "begins"]
 
 
 def test_what_a_command_does_is_kept_with_who_and_why(
@@ -80,7 +83,7 @@ def test_every_act_says_on_what_and_what_came_of_it(shell: Shell, pool: QueuePoo
         ("job run", "job later", "it was delayed"),
         ("job cancel", "job later", "it was delayed"),
         ("group configure", "group k --max-running 3 --create", "done"),
-        ("group cancel", "group k", "0 cancelled; 0 running ones were asked to stop"),
+        ("group cancel ended", "group k", "0 cancelled; 0 running ones were asked to stop"),
         ("tenant hold", "tenant acme", "done"),
         ("limit set", "limit mail --rate 20 --per 1m", "set"),
         ("limit remove", "limit mail", "removed"),
@@ -89,9 +92,9 @@ def test_every_act_says_on_what_and_what_came_of_it(shell: Shell, pool: QueuePoo
         ("scale", "partition 3 24 --for 10m", "done"),
         ("schedule set", "schedule nightly send --every 1h --timezone UTC", "set"),
         ("schedule pause", "schedule nightly", "paused"),
-        ("dead replay", died[0], "1 replayed"),
-        ("dead discard", "--task send", "1 discarded"),
-        ("audit", "--repair", "done"),
+        ("dead replay ended", died[0], "1 replayed"),
+        ("dead discard ended", "--task send", "1 discarded"),
+        ("audit ended", "--repair", "done"),
         ("release", "all", "nothing changed"),
     ]
     assert SECRET not in str(pool.log())
@@ -144,8 +147,33 @@ def test_an_act_that_is_aborted_says_how_far_it_came_and_in_what_time(
     monkeypatch.setattr(dead._Done, "change", change)
     shell.run("dead", "discard", "--all", "--yes", "--rate", "1.9")
 
-    (entry,) = pool.log()
-    assert re.fullmatch(rf"1 discarded in \d+\.\ds; {said}", entry.outcome)
+    begin, end = pool.log()
+    act = re.escape(begin.outcome.removeprefix("begins "))
+    assert re.fullmatch(rf"1 discarded in \d+\.\ds; {said} {act}", end.outcome)
+
+
+@pytest.mark.parametrize(
+    "words", [("dead", "replay", "--all"), ("group", "cancel", "dead"), ("audit", "--repair")]
+)
+def test_a_command_that_is_killed_has_left_its_begin(
+    shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    class Killed(BaseException):
+        """Nothing catches it, as nothing catches SIGKILL."""
+
+    def die(*_given: Any, **_named: Any) -> None:
+        raise Killed
+
+    bury(pool, "dead", 1)
+    for owner, name in ((dead._Done, "change"), (TaskGroup, "cancel"), (Partition, "audit")):
+        monkeypatch.setattr(owner, name, die)
+
+    with pytest.raises(Killed):
+        shell.run(*words, "--reason", "they asked")
+
+    ((what, _on, outcome),) = told(pool, begins=True)
+    assert (what, outcome) == (" ".join(words[:2]).removesuffix(" --repair"), "begins")
+    assert pool.log()[0].why == "they asked"
 
 
 def test_an_act_is_done_though_the_log_cannot_be_written(
