@@ -352,3 +352,37 @@ def test_nothing_fires_in_a_healthy_hour(tmp_path: Path) -> None:
     checked = [fires(f"{minute}m", rule["alert"]) for rule in RULES for minute in (1, 30, 60)]
 
     run(tmp_path, {"interval": "15s", "input_series": healthy, "alert_rule_test": checked})
+
+
+@needs_promtool
+def test_a_move_that_stands_still_is_noticed_and_one_that_moves_is_not(tmp_path: Path) -> None:
+    name = "QueuepoolMoveStandsStill"
+    still = "No slot has moved for a quarter of an hour, and 90 are left."
+
+    def move(running: str, left: str) -> list[dict[str, str]]:
+        values = (("running", running), ("slots_left", left))
+        return [
+            series(f'queuepool_move_{what}{{instance="{n}"}}', some)
+            for what, some in values
+            for n in (1, 2)
+        ]
+
+    run(
+        tmp_path,
+        {  # it begins after 5 minutes, moves 10 slots in 5 minutes, and then none until 30
+            "interval": "15s",
+            "input_series": move("0x20 1x100 0x40", "0x20 100-0.5x20 90x79 0x40"),
+            "alert_rule_test": [
+                fires("4m", name),
+                fires("10m", name),
+                fires("24m", name),
+                fires("26m", name, still),
+                fires("33m", name),
+            ],
+        },
+        {
+            "interval": "15s",
+            "input_series": move("1x200", "200-1x200"),
+            "alert_rule_test": [fires("30m", name), fires("45m", name)],
+        },
+    )

@@ -15,6 +15,7 @@ from queuepool.web.drawing import words
 from queuepool.web.drawing.charts import Chart, Line, chart
 from queuepool.web.live.board import POINTS, STEP_S, Look, name_of
 from queuepool.web.live.hub import Patch
+from queuepool.web.pages import moves
 from queuepool.web.verdict import verdict_of
 
 _CELLS = 64  # up to so many, cells of the strip are large
@@ -45,6 +46,7 @@ def routes(desk: Desk) -> list[Route]:
             "tiles": tiles(look),
             "cells": cells(look),
             "large": len(look.places) <= _CELLS,
+            "move": await moves.latest(desk),
             **await _asked(desk),
         }
         return desk.page(request, "overview.html", **known)

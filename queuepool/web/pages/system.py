@@ -16,6 +16,7 @@ from queuepool.errors import QueuePoolError
 from queuepool.models.doctor import ServerFigures
 from queuepool.web.desk import Desk
 from queuepool.web.live.board import name_of
+from queuepool.web.pages import moves
 from queuepool.web.pages.log import acts_of
 
 _SOON_S = 2.0
@@ -29,6 +30,7 @@ def routes(desk: Desk) -> list[Route]:
         return desk.page(
             request, "system.html", look=look, consumers=consumers(look.places),
             servers=servers(look), memory=await memory(desk), acts=await acts_of(desk),
+            move=await moves.latest(desk),
             up_s=time.time() - desk.board.origin_s,
             watchers=desk.hub.watchers, settings=_settings(desk),
         )  # fmt: skip

@@ -8,6 +8,8 @@ import time
 import pytest
 
 from queuepool.models.doctor import Finding, Severity, Verdict
+from queuepool.rpc.v1 import move_pb2
+from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.web.live.board import Board
 from queuepool.web.live.hub import MOST_WATCHERS, Hub, TooManyWatchersError
 from queuepool.web.pages import overview
@@ -143,3 +145,24 @@ def test_one_watcher_too_many_is_refused() -> None:
             hub.stream("x", lambda: asyncio.sleep(0, {}))
 
     asyncio.run(fill())
+
+
+def test_a_move_is_shown_while_it_is_under_way_and_on_the_system_page_ever_after(
+    site: Site, operator: Browser
+) -> None:
+    move = move_pb2.Move(stage="moving", before=4, to=8, slots_moved=512, slots=2048,
+                         slots_closed=3, source=1, dest=6, asked_ms=1_700_000_000_000,
+                         reason="group <b>a</b> runs 3 jobs")  # fmt: skip
+    site.coordinator.answers["ListMoves"] = api.ListMovesResponse(moves=[move])
+    shown = operator.get("/").text
+
+    assert "A move from 4 to 8 partitions is under way" in shown
+    assert "512 of 2,048 slots are there, 3 on their way from partition 1 to 6" in shown
+    assert "group &lt;b&gt;a&lt;/b&gt; runs 3 jobs" in shown
+    assert 'width="250"' in shown
+
+    ended = move_pb2.Move(stage="ended", before=4, to=4)
+    site.coordinator.answers["ListMoves"] = api.ListMovesResponse(moves=[ended])
+    site.desk.forget()
+    assert "A move" not in operator.text("/")
+    assert "A move of partitions to another server has ended" in operator.text("/system")
