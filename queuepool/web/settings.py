@@ -55,12 +55,20 @@ class WebSettings(BaseSettings):
     masked: str = setting(
         _MASKED, "Fields of payloads that are shown as dots: words that their names contain."
     )
+    trace_url: str = setting(
+        "", "Where a trace is seen, such as https://traces.example.org/trace/{trace_id}."
+    )
     log_format: LogFormat = "text"
 
     @model_validator(mode="after")
     def _whole(self) -> WebSettings:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError("QUEUEPOOL_WEB_TLS_CERT and QUEUEPOOL_WEB_TLS_KEY: set both, or none")
+        url = self.trace_url
+        if url and not (url.startswith(("https://", "http://")) and "{trace_id}" in url):
+            raise ValueError(
+                "QUEUEPOOL_WEB_TRACE_URL: use an http or https address with {trace_id} in it"
+            )
         operators, viewers = self.tokens("token"), self.tokens("viewer_token")
         if any(len(token) < _LEAST_CHARACTERS for _, token in [*operators, *viewers]):
             raise ValueError(

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from itertools import islice
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from queuepool.models import JobState
+from queuepool.models.log import LogKind
 from queuepool.web.desk import Desk
+from queuepool.web.drawing import words
+from queuepool.web.drawing.trends import Releases, Trends, bars, trends
+from queuepool.web.pages.log import read_soon
 
-_SHOWN = 100
+_SHOWN, _LATEST = 100, 1000
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -16,11 +24,25 @@ def routes(desk: Desk) -> list[Route]:
 
     async def show(request: Request) -> Response:
         found = await desk.cached("errors", 3.0, desk.source.pool.inspect.errors)
-        most = max((one.jobs for one in found), default=1)
+        lately = await desk.cached("trends", 5.0, lambda: _trends(desk))
+        shown = found[:_SHOWN]
+        most = max((max(lately.of(one.fingerprint)) for one in shown), default=1)
         return desk.page(
-            request, "errors.html", found=found[:_SHOWN], left_out=max(0, len(found) - _SHOWN),
-            most=most, exact=all(one.is_exact for one in found),
+            request, "errors.html", found=shown, left_out=max(0, len(found) - _SHOWN),
+            exact=all(one.is_exact for one in found), trends=lately,
+            span=words.seconds(lately.span_s),
+            bars=lambda name: bars(lately.of(name), most), releases=await _releases(desk),
             dead=sum(one.dead for one in found), retrying=sum(one.retrying for one in found),
         )  # fmt: skip
 
     return [Route("/errors", show)]
+
+
+def _trends(desk: Desk) -> Trends:
+    found = list(islice(desk.source.pool.inspect.find(JobState.DEAD), _LATEST + 1))
+    now_ms = round(time.time() * 1000)
+    return trends(found[:_LATEST], now_ms, are_all=len(found) <= _LATEST)
+
+
+async def _releases(desk: Desk) -> Releases:
+    return Releases((await read_soon(desk, "releases", [LogKind.OWNER]))[::-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -24,6 +25,7 @@ from queuepool.web.desk import Desk, RefusedError, fields
 from queuepool.web.drawing import words
 from queuepool.web.drawing.masking import masked, unmasked
 
+_TRACE = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")  # traceparent
 _AT = {JobState.DELAYED: "due", JobState.IN_FLIGHT: "started", JobState.DEAD: "died"}
 
 
@@ -103,6 +105,12 @@ def look(desk: Desk, job_id: str, key: str) -> Known:
     return Known(status, runs, payload, trace)
 
 
+def trace_link(url: str, trace: str | None) -> str:
+    """Return where the trace of a job is seen; "" if that is not known."""
+    found = _TRACE.fullmatch(trace or "")
+    return url.replace("{trace_id}", found[1]) if url and found else ""
+
+
 def _shown(desk: Desk, request: Request, known: Known, key: str) -> dict[str, Any]:
     status, may_see = known.status, may_see_payloads(desk, request)
     hidden = masked(known.payload, desk.masked)
@@ -121,6 +129,7 @@ def _shown(desk: Desk, request: Request, known: Known, key: str) -> dict[str, An
         if status.result is None
         else words.as_json(masked(status.result, desk.masked)),
         "trace": known.trace,
+        "trace_link": trace_link(desk.settings.trace_url, known.trace),
         "address": address(status.job_id, key),
         "waits": status.state in (JobState.READY, JobState.DELAYED, JobState.PARKED),
         "may_run": status.state in (JobState.DELAYED, JobState.DEAD),

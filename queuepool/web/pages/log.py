@@ -40,6 +40,11 @@ async def acts_of(desk: Desk) -> list[LogEntry]:
     return await _soon(desk, "acts", lambda: _read(desk, [LogKind.ACT], _ACTS))
 
 
+async def read_soon(desk: Desk, name: str, kinds: Collection[str]) -> list[LogEntry]:
+    """Return entries of some kinds, the latest first; nothing if they cannot be read soon."""
+    return await _soon(desk, name, lambda: _read(desk, kinds, _LOOKED_AT))
+
+
 async def of_partition(desk: Desk, name: str) -> list[LogEntry]:
     """Return who owned a partition, what was done to it and found there, the latest first.
 
@@ -47,7 +52,7 @@ async def of_partition(desk: Desk, name: str) -> list[LogEntry]:
     entry for all, which is not here.
     """
     kinds = (LogKind.ACT, LogKind.FINDING, LogKind.OWNER)
-    found = await _soon(desk, "places", lambda: _read(desk, kinds, _LOOKED_AT))
+    found = await read_soon(desk, "places", kinds)
     subject = f"partition {name}"
     begun = (f"{subject}:", f"{subject} ")
     here = [one for one in found if one.subject == subject or one.subject.startswith(begun)]
