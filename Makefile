@@ -18,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test test-slow test-pythons test-deploy test-browser simulate model explore chaos soak mutate fuzz check format bench bench-scale bench-scaling experiments bench-peers crash-peers \
+.PHONY: help demo quick test test-slow test-pythons test-deploy test-browser simulate model explore chaos soak healthy mutate fuzz check format bench bench-scale bench-scaling experiments bench-peers crash-peers \
 	stubs constraints docs sbom clean
 
 help: ## show this list
@@ -74,6 +74,9 @@ soak: $(VENV)/.installed-dev ## steady load and a random fault a minute, for MIN
 
 mutate: $(VENV)/.installed-dev ## drop each line of each Lua file: a test must notice; goes on with .mutants.jsonl; writes docs/reliability.md
 	$(BIN)/python -m tests.mutation --jobs 2 --record .mutants.jsonl --write
+
+healthy: $(VENV)/.installed-dev ## a healthy cluster whose workers are all busy, for MINUTES=60: the doctor may find nothing
+	$(BIN)/python -m tests.e2e.healthy --minutes $(if $(filter command line,$(origin MINUTES)),$(MINUTES),60)
 
 fuzz: $(VENV)/.installed-fuzz ## feed odd bytes to all that reads bytes, guided by coverage, for MINUTES=60
 	$(BIN)/python -m tests.fuzz --minutes $(if $(filter command line,$(origin MINUTES)),$(MINUTES),60)
