@@ -28,6 +28,12 @@ class Owns(Struct, frozen=True):
     workers: int
 
 
+class AskedToEnd(Struct, frozen=True):
+    """An operator asked this owner to drain and to end."""
+
+    partition: int
+
+
 class RecoveredJobs(Struct, frozen=True):
     """A dead owner's jobs went back to their lanes."""
 

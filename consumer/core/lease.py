@@ -41,6 +41,7 @@ class Lease:
         self._applied, self._beat = acquired.applied, 0
         self._lifeline = self._sent_lifeline = ""
         self.known_lifeline = ""  # that of the last answered renewal: standbys look at it
+        self.to_end = False  # as an operator asks
         self.told = 0, 0  # workers, and how many were busy, in the last report
 
     def is_news(self, alive: int, busy: int, now_s: float) -> bool:
@@ -91,6 +92,9 @@ class Lease:
         news: list[object] = [events.RolledBack(renewal)] if renewal.rolled_back else []
         if draining:
             return news
+        if renewal.to_end and not self.to_end:
+            self.to_end = True
+            news.append(events.AskedToEnd(self._partition))
         self.to_recover = renewal.epochs_to_recover
         return news + self._obey(renewal) if renewal.commands else news
 

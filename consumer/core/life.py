@@ -4,6 +4,8 @@
                                |                 |
                                +----- FENCED ----+--> FencedError: the process must end
 
+An operator who drains an owner stops it like a signal: the next renewal says so.
+
 It is written once, as steps that yield effects (consumer.core.effects): threads drive it in
 production and a scheduler on virtual time in the simulation, so what is proved is what runs. A
 pass: take what ended, take a turn if one is due, start what was claimed; else sleep until
@@ -144,7 +146,7 @@ class ConsumerLife:
 
     def _own(self, core: Core, turns: TurnLoop) -> Steps[None]:
         listened_s, roaming = self._clock(), self._roaming
-        while not self._stopping():
+        while not (self._stopping() or core.state.lease.to_end):
             wait_s = yield from turns.turn()
             if roaming is not None:
                 if roaming.is_idle(core) and (yield from roaming.look(core)):

@@ -137,6 +137,10 @@ class EventLog:
         )  # fmt: skip
 
     @listen.register
+    def _(self, event: events.AskedToEnd) -> None:
+        self._log.info("an operator asks this consumer of partition %d to end", event.partition)
+
+    @listen.register
     def _(self, event: events.Draining) -> None:
         self._log.info(
             "draining: %d running jobs have %g s to finish", event.running, event.seconds

@@ -90,6 +90,7 @@ def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -
     message.held, message.capped = _int64(state.held), _int64(state.capped)
     message.parked = _int64(state.parked)
     message.untold = _int64(state.untold)
+    message.draining = min(max(state.ending, 0), 2**31)
     if state.held_ms is not None:
         message.held_since_ms = _int64(state.held_ms)
     message.totals.MergeFrom(totals([state.counters]))

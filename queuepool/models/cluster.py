@@ -27,6 +27,7 @@ class Owner:
     cpu, memory: percent in use of what its machine, or its container, has; None if not reported.
     version: its release, and dead_keep: how many dead jobs, and bytes of them, it keeps; empty and
     None from releases that do not report them. limits: what those let through for which jobs wait.
+    to_end: an operator asked it to end.
     """
 
     host: str
@@ -42,6 +43,7 @@ class Owner:
     version: str = ""
     dead_keep: tuple[int, int] | None = None
     limits: tuple[LimitUse, ...] = ()
+    to_end: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,11 @@ class PartitionState:
     held_ms: int | None = None
     parked: int = 0
     untold: int = 0
+
+    @property
+    def ending(self) -> int:
+        """Return how many consumers end: former owners that drain, and one that was asked to."""
+        return self.draining + (self.owner is not None and self.owner.to_end)
 
     @property
     def backlog(self) -> int:

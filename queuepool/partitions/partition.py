@@ -97,6 +97,10 @@ class Partition:
         """Delete dead jobs permanently; returns how many were dead."""
         return sum(self.run(operate.discard(part)) for part in _batches(ids))
 
+    def drain(self, epoch: int) -> bool:
+        """Ask the owner of this epoch to end; returns False if it owns the partition no more."""
+        return self.run(operate.drain(epoch))
+
     def audit(self, *, repair: bool = False) -> AuditReport:
         """Check the whole partition in bounded steps; report, and repair if asked."""
         cursor, total = b"0", AuditReport()

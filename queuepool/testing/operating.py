@@ -69,7 +69,7 @@ def _owner_fields(p: PartitionData) -> list[bytes]:
         return []
     names = ("nonce", "epoch", "expires", "heartbeat", "host", "since", "beat", "seq", "workers",
              "busy", "target", "applied", "load", "about",
-             "limits")  # fmt: skip
+             "limits", "drain")  # fmt: skip
     known = {name: getattr(o, name) for name in names}
     return flat({name: value for name, value in known.items() if value is not None})
 
@@ -95,6 +95,15 @@ def dead(p: PartitionData, args: Args) -> Any:
         ]
         for died_ms, job_id in p.dead.entries(offset, offset + count)
     ]
+
+
+def drain(p: PartitionData, args: Args) -> Any:
+    """Ask the owner of a partition to end."""
+    owner, epoch = p.owner, int(args[0])
+    if owner is None or owner.epoch != epoch or not owner.nonce:
+        return 0
+    owner.drain = epoch
+    return 1
 
 
 def replay(p: PartitionData, args: Args) -> Any:

@@ -68,7 +68,8 @@ def renew(p: PartitionData, args: Args) -> Any:
     newer = [c for c in p.commands if c.order > command_order(args[7])][:100]
     commands = [[c.id, c.fields] for c in newer]
     due = _until_due(p)
-    return [1, p.now, forgot, len(p.to_recover), due, commands, _asked(p, epoch)]
+    role = 3 if owner.drain == epoch else 1
+    return [role, p.now, forgot, len(p.to_recover), due, commands, _asked(p, epoch)]
 
 
 def _asked(p: PartitionData, epoch: int) -> list[bytes]:

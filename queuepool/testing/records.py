@@ -44,6 +44,7 @@ class OwnerRecord:
     load: bytes | None = None
     about: bytes | None = None
     limits: bytes = b""
+    drain: int | None = None
     line: bytes = b""
     past: int | None = None  # the epoch to recover whose latest start is known
 

@@ -8,9 +8,9 @@ keys, or they ended meanwhile). Jobs that are cancelled leave their lanes, so th
 behind the walk: it is repeated as long as it finds something to cancel.
 
 running -> done, incomplete, stopped or failed, once and in its own thread, which then writes the
-end into the log of the queue: how many changed, in what time, and whether that was all. Its begin is written by
-the page; the end waits for that, for a bounded time, so that the log has them in order. An act
-without an end in the log still runs, or was cut off with the process of its page.
+end into the log of the queue: how many changed, in what time, and whether that was all. Its begin
+is written by the page; the end waits for that, for a bounded time, so that the log has them in
+order. An act without an end in the log still runs, or was cut off with the process of its page.
 """
 
 from __future__ import annotations

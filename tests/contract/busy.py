@@ -253,6 +253,7 @@ def _of_inspection(world: World) -> list[Verb[Any]]:
             for job_id in ("dead-a", "f-due")
         ),
         editing.hasten("f-due"),
+        operate.drain(1),
         finding.history(None),
         finding.history("a"),
         finding.errors("delayed", 0, 1),

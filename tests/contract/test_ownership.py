@@ -352,3 +352,35 @@ def test_nobody_else_rekeys_a_life(world: World) -> None:
 
     with pytest.raises(FencedError):
         owned.run(own.rotate_nonce(other))
+
+
+def test_an_owner_that_is_to_end_hears_of_it_and_its_successor_does_not(world: World) -> None:
+    first = world.own(lease_s=5, nonce="first")
+
+    assert not world.partition.drain(first.epoch + 1)
+    assert not _renewed(first).to_end
+    assert world.partition.drain(first.epoch)
+
+    assert _renewed(first).to_end
+    state = world.partition.observe()
+    assert state.owner is not None
+    assert (state.owner.to_end, state.ending) == (True, 1)
+    first.run(own.release(first.ownership, drain_lease_ms=0))
+    assert not world.partition.drain(first.epoch)
+    second = world.own(lease_s=5, nonce="second")
+    assert not _renewed(second).to_end
+    state = world.partition.observe()
+    assert state.owner is not None
+    assert (state.owner.to_end, state.ending) == (False, 0)
+
+
+def test_a_partition_without_an_owner_has_nobody_to_drain(world: World) -> None:
+    assert not world.partition.drain(0)
+    assert not world.partition.drain(1)
+
+
+def _renewed(owner: OwnedPartition) -> own.Renewal:
+    verb = own.renew(
+        owner.ownership, lease_ms=5_000, beat=1, workers=1, busy=0, target=1, applied="0-0"
+    )
+    return owner.run(verb)

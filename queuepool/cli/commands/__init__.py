@@ -40,6 +40,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("status", "show every partition", "status"),
     Command("watch", "show every partition, live, until Ctrl-C", "watch"),
     Command("scale", "set a partition's workers manually for a limited time", "scale"),
+    Command("drain", "have the consumer of a partition end its jobs and leave", "drain"),
     Command("why", "explain the workers of a partition, now or at a time", "why"),
     Command("decisions", "list scaling decisions, the newest first", "decisions"),
     Command("policy", "show or set how worker counts are decided, at run time", "policy"),

@@ -24,8 +24,8 @@ from queuepool.cli.display.finding import draw
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
-from queuepool.cli.inspection.messages import group_of_message
 from queuepool.cli.inspection.logged import begins
+from queuepool.cli.inspection.messages import group_of_message
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client import group as groups
 from queuepool.client.grouping import check_limit

@@ -51,6 +51,11 @@ class Board:
             if row.set_aside
         ]
         waiting += [
+            output.styled(f"partition {row.name}: {draining(row)}")
+            for row in view.rows
+            if row.draining
+        ]
+        waiting += [
             output.styled(f"partition {row.name}: {held(row)}")
             for row in view.rows
             if row.held or row.held_ms
@@ -187,6 +192,13 @@ def unknown(jobs: int, tasks: Sequence[str]) -> str:
         f"{jobs:,} jobs wait for a consumer that knows their task ({named}{more}): deploy it, pass "
         "its module with --app, or cancel them"
     )
+
+
+def draining(row: PartitionRow) -> str:
+    """Return the message about consumers that end."""
+    who = "a consumer drains" if row.draining == 1 else f"{row.draining:,} consumers drain"
+    owned = "" if row.owned else "; nobody has taken over yet"
+    return f"{who}: running jobs end, others start elsewhere{owned}"
 
 
 def held(row: PartitionRow) -> str:

@@ -18,6 +18,7 @@ _ENDED = ("done", "retried", "died")
 class PartitionRow:
     """One partition at one moment. lease_ms <= 0: the owner is overdue. per_s: executions ended.
 
+    draining: consumers that end: the owner, if it was asked to, and former ones that finish jobs.
     problem: why the rest is old or missing; empty if there is none.
     """
 
@@ -46,6 +47,7 @@ class PartitionRow:
     parked: int = 0
     untold: int = 0
     held_ms: int | None = None
+    draining: int = 0
     eta: Eta | None = None
     service_s: float = 0.0
     problem: str = ""
@@ -129,6 +131,7 @@ def row_of(
         parked=state.parked,
         untold=state.untold,
         held_ms=state.held_ms,
+        draining=state.ending,
         pool=pool,
     )
     if owner is None:

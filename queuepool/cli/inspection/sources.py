@@ -192,6 +192,7 @@ def _row_of_message(m: Any) -> PartitionRow:
         capped=m.capped,
         parked=m.parked,
         untold=m.untold,
+        draining=m.draining,
         held_ms=m.held_since_ms if m.HasField("held_since_ms") else None,
         eta=eta_of_message(m),
         service_s=m.service_s,

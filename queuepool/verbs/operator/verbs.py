@@ -85,6 +85,11 @@ def observe(partition: int) -> Verb[PartitionState]:
     return Verb("observe", (), read)
 
 
+def drain(epoch: int) -> Verb[bool]:
+    """Ask an owner to end; returns False if it is not the owner, or not any more."""
+    return Verb("drain", [epoch], bool)
+
+
 def _ready(c: dict[str, bytes]) -> tuple[int, int, int, int]:
     return tuple([max(0, number(c.get(name))) for name in _READY])  # type: ignore[return-value]  # four
 
@@ -108,6 +113,7 @@ def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
         version=stored_text(version[:32]),
         dead_keep=_keep(keep),
         limits=read_limit_uses(_told(o, "limits")),
+        to_end=o.get("drain", b"") == o.get("epoch"),
     )
 
 

@@ -7,15 +7,16 @@
 --         id of a connection of this process, namespace of its pid, joined by colons; "": unknown),
 --         about the owner (its release, dead jobs and bytes of them that it keeps: 0.2.0:100:9000),
 --         its limits ("": none; each: parked, granted, finished, service, name; see limit_uses.py)
--- Returns {role (1 owner, 2 draining), now ms, rolled back (1: this server lost a beat), epochs to
---         recover, ms until the next delayed job (-1 none), [[command id, [field, value ...]] ...],
---         [ids of running jobs asked to cancel]}; or {FENCED, current epoch}.
+-- Returns {role (1 owner, 2 draining, 3 owner that is asked to end, see drain), now ms, rolled back
+--         (1: this server lost a beat), epochs to recover, ms until the next delayed job (-1 none),
+--         [[command id, [field, value ...]] ...], [ids of running jobs asked to cancel]}; or
+--         {FENCED, current epoch}.
 -- An expired lease that nobody took is kept. In-flight sets of draining predecessors whose lease
 -- ended are queued for recovery, and ids that ended long ago are forgotten. O(commands + cancels).
 local base = KEYS[1]
 local o, dr, rec, c = base .. ':o', base .. ':dr', base .. ':rec', base .. ':c'
 -- uses: clock, whole, asked
-local nonce, epoch, beat = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'beat'))
+local nonce, epoch, beat, drain = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'beat', 'drain'))
 local cancels = asked(base .. ':fl:' .. ARGV[2])
 if nonce ~= ARGV[1] or epoch ~= ARGV[2] then
   local leaving = redis.call('HGET', dr, ARGV[2])
@@ -61,6 +62,6 @@ if not stands and redis.call('EXISTS', base .. ':dn:0', base .. ':dn:1') > 0 the
   -- uses: switch_sets
 end
 redis.call('PERSIST', dn) -- an older release lets it expire, and finish does not look
-return {1, now, whole(beat) < ARGV[4] - 1 and 1 or 0, books,
+return {drain == epoch and 3 or 1, now, whole(beat) < ARGV[4] - 1 and 1 or 0, books,
   following[2] and math.max(0, math.min(following[2] - now, 9e15)) or -1,
   commands.err and {} or commands, cancels}

@@ -57,7 +57,10 @@ class Held(Struct, frozen=True):
 
 
 class Renewal(Struct, frozen=True):
-    """News for the owner. next_due_ms: until the next delayed job, None if there is none."""
+    """News for the owner. next_due_ms: until the next delayed job, None if there is none.
+
+    to_end: an operator asks this owner to end.
+    """
 
     draining: bool
     now_ms: int
@@ -66,6 +69,7 @@ class Renewal(Struct, frozen=True):
     next_due_ms: int | None
     commands: tuple[Command, ...]
     cancels: frozenset[bytes]
+    to_end: bool = False
 
 
 class Claims(Struct, frozen=True):

@@ -98,7 +98,8 @@ def renew(
         r = fenced(reply, str(ownership), ownership.epoch)
         due = None if r[4] < 0 else r[4]
         commands = tuple(read_command(raw_id, flat) for raw_id, flat in r[5])
-        return Renewal(r[0] == 2, r[1], bool(r[2]), r[3], due, commands, frozenset(r[6]))
+        cancels, to_end = frozenset(r[6]), r[0] == 3
+        return Renewal(r[0] == 2, r[1], bool(r[2]), r[3], due, commands, cancels, to_end)
 
     args: list[Argument] = [
         ownership.nonce,

@@ -14,7 +14,8 @@ from starlette.routing import Route
 from queuepool.client.checkup import ask_servers
 from queuepool.errors import QueuePoolError
 from queuepool.models.doctor import ServerFigures
-from queuepool.web.desk import Desk
+from queuepool.models.places import DEFAULT_POOL
+from queuepool.web.desk import Desk, RefusedError, fields
 from queuepool.web.live.board import name_of
 from queuepool.web.pages import moves
 from queuepool.web.pages.log import acts_of
@@ -35,7 +36,13 @@ def routes(desk: Desk) -> list[Route]:
             watchers=desk.hub.watchers, settings=_settings(desk),
         )  # fmt: skip
 
-    return [Route("/system", show)]
+    async def drain(request: Request) -> Response:
+        name = fields(request).get("consumer", "")
+        return await desk.act(
+            request, "drain", f"consumer {name}", lambda: _drain(desk, name), "/system"
+        )
+
+    return [Route("/system", show), Route("/system/drain", drain, methods=["POST"])]
 
 
 def consumers(places: Any) -> list[dict[str, Any]]:
@@ -43,13 +50,14 @@ def consumers(places: Any) -> list[dict[str, Any]]:
     owned = defaultdict(list)
     for place in places:
         if place.HasField("owner"):
-            owned[place.owner.host or place.owner.id].append(place)
+            owned[place.owner.id or place.owner.host].append(place)
     return [
         {
             "name": name,
             "places": [name_of(p) for p in some],
             "running": sum(p.workers.running for p in some),
             "busy": sum(p.workers.busy for p in some),
+            "draining": any(p.draining for p in some),
             "lease_s": min(p.owner.lease_remaining_ms for p in some) / 1000,
         }
         for name, some in sorted(owned.items())
@@ -73,6 +81,21 @@ def servers(look: Any) -> list[dict[str, Any]]:
         }
         for server in look.cluster.servers
     ]
+
+
+def _drain(desk: Desk, name: str) -> str:
+    """Ask a process to end, by each partition that it owned as far as was seen."""
+    owned = [p for p in desk.board.look.places if p.HasField("owner") and p.owner.id == name]
+    if not owned:
+        raise RefusedError("this consumer owns no partition any more")
+    pool = desk.source.pool
+    asked = [
+        pool.partition(p.partition, p.pool or DEFAULT_POOL).drain(p.owner.epoch) for p in owned
+    ]
+    if not any(asked):
+        raise RefusedError("other consumers own its partitions by now; nothing was changed")
+    busy = sum(p.workers.busy for p in owned)
+    return f"Consumer {name} drains: its {busy:,} running jobs end, and another may take over."
 
 
 async def memory(desk: Desk) -> dict[str, ServerFigures]:

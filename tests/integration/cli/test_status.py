@@ -97,3 +97,21 @@ def test_more_workers_than_any_setting_allows_are_refused(shell: Shell) -> None:
 )
 def test_scaling_what_makes_no_sense_is_refused(shell: Shell, words: tuple[str, ...]) -> None:
     assert shell.run("scale", *words) == Exit.USAGE
+
+
+def test_a_consumer_that_drains_is_shown_until_it_has_ended(shell: Shell, pool: QueuePool) -> None:
+    assert shell.run("drain", "2") == Exit.FAILED
+    assert "no consumer owns partition 2" in shell.err
+    owned = own_partition(pool, 2)
+
+    assert shell.run("drain", "2", "--reason", "a new machine") == Exit.OK
+    assert shell.out.startswith("tester:1 drains: its 0 running jobs end")
+    assert shell.run("status") == Exit.OK
+    assert "partition 2: a consumer drains: " in shell.out
+    assert "nobody has taken over yet" not in shell.out
+    (entry,) = [one for one in pool.log() if one.what == "drain" and "asked" in one.outcome]
+    assert (entry.subject, entry.outcome) == ("partition 2", "tester:1 was asked to end")
+
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+    shell.run("status")
+    assert "drains" not in shell.out

@@ -393,3 +393,34 @@ def test_one_that_stands_by_takes_a_partition_that_is_new(pool: QueuePool, start
 
     wait_until(lambda: second.has(events.Owns))
     assert (first.consumer.partition, second.consumer.partition) == (0, 1)
+
+
+def test_an_owner_that_an_operator_drains_ends_its_jobs_and_leaves() -> None:
+    registry, running, go = Registry(), threading.Event(), threading.Event()
+
+    @registry.task
+    def wait() -> None:
+        running.set()
+        assert go.wait(20)
+
+    pool = MemoryPool(1, registry=registry)
+    consumer = Running(pool, registry)
+    job = pool.enqueue("wait", {}, partition_key="k").job_id
+    assert running.wait(20)
+    owner = pool.partition(0).observe().owner
+    assert owner is not None
+
+    assert pool.partition(0).drain(owner.epoch)
+    wait_until(lambda: consumer.has(events.Draining), message="it drains")
+    later = pool.enqueue("wait", {}, partition_key="k").job_id
+    go.set()
+    consumer.ends()
+
+    assert consumer.error is None
+    assert [e.partition for e in consumer.reported if isinstance(e, events.AskedToEnd)] == [0]
+    assert (str(pool.status(job).state), str(pool.status(later).state)) == ("done", "ready")
+    assert pool.partition(0).observe().owner is None
+    successor = Running(pool, registry)
+    wait_until(lambda: str(pool.status(later).state) == "done", message="another one runs it")
+    assert not successor.has(events.AskedToEnd)
+    successor.stop()
