@@ -16,7 +16,7 @@ from queuepool.web.drawing import words
 from queuepool.web.drawing.trends import Releases, Trends, bars, trends
 from queuepool.web.pages.log import read_soon
 
-_SHOWN, _LATEST = 100, 1000
+_SHOWN, _LATEST = 40, 1000
 
 
 def routes(desk: Desk) -> list[Route]:

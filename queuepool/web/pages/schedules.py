@@ -12,6 +12,7 @@ from starlette.routing import Route
 from queuepool.web.desk import Desk, RefusedError, fields
 
 _NEXT = 5
+_SHOWN = 40  # the others are found by a part of their names
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -19,9 +20,12 @@ def routes(desk: Desk) -> list[Route]:
 
     async def show(request: Request) -> Response:
         found = await desk.cached("schedules", 1.0, desk.source.pool.schedules.list)
-        now_ms = round(time.time() * 1000)
-        rows = [(one, [] if one.paused_ms else one.next(_NEXT, now_ms)) for one in found]
-        return desk.page(request, "schedules.html", rows=rows)
+        now_ms, wanted = round(time.time() * 1000), request.query_params.get("name", "").strip()
+        named = [one for one in found if wanted in one.name]
+        rows = [(one, [] if one.paused_ms else one.next(_NEXT, now_ms)) for one in named[:_SHOWN]]
+        return desk.page(
+            request, "schedules.html", rows=rows, wanted=wanted, more=max(0, len(named) - _SHOWN)
+        )
 
     async def act(request: Request) -> Response:
         what, name = request.path_params["what"], fields(request).get("name", "")

@@ -21,15 +21,18 @@ from queuepool.web.pages import moves
 from queuepool.web.pages.log import acts_of
 
 _SOON_S = 2.0
+_SHOWN = 50  # consumers; the others are found by a part of their names
 
 
 def routes(desk: Desk) -> list[Route]:
     """Return the addresses of this page."""
 
     async def show(request: Request) -> Response:
-        look = desk.board.look
+        look, wanted = desk.board.look, request.query_params.get("consumer", "").strip()
+        found = [one for one in consumers(look.places) if wanted in one["name"]]
         return desk.page(
-            request, "system.html", look=look, consumers=consumers(look.places),
+            request, "system.html", look=look, consumers=found[:_SHOWN], wanted=wanted,
+            more=max(0, len(found) - _SHOWN),
             servers=servers(look), memory=await memory(desk), acts=await acts_of(desk),
             move=await moves.latest(desk),
             up_s=time.time() - desk.board.origin_s,
@@ -46,7 +49,7 @@ def routes(desk: Desk) -> list[Route]:
 
 
 def consumers(places: Any) -> list[dict[str, Any]]:
-    """Return who owns partitions, with all that it has."""
+    """Return who owns partitions, with all that it has; those that drain come first."""
     owned = defaultdict(list)
     for place in places:
         if place.HasField("owner"):
@@ -57,11 +60,15 @@ def consumers(places: Any) -> list[dict[str, Any]]:
             "places": [name_of(p) for p in some],
             "running": sum(p.workers.running for p in some),
             "busy": sum(p.workers.busy for p in some),
-            "draining": any(p.draining for p in some),
+            "draining": _drains(some),
             "lease_s": min(p.owner.lease_remaining_ms for p in some) / 1000,
         }
-        for name, some in sorted(owned.items())
+        for name, some in sorted(owned.items(), key=lambda one: (not _drains(one[1]), one[0]))
     ]
+
+
+def _drains(places: list[Any]) -> bool:
+    return any(place.draining for place in places)
 
 
 def servers(look: Any) -> list[dict[str, Any]]:

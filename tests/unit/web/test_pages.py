@@ -483,3 +483,23 @@ def test_a_consumer_is_drained_by_each_partition_that_it_owns(
     assert "other consumers own its partitions by now" in operator.note()
     operator.post("/system/drain", page="/system", consumer="<b>nobody")
     assert "owns no partition any more" in operator.note()
+
+
+def test_lists_of_very_many_are_bounded_and_found_by_a_part_of_a_name(make_site: MakeSite) -> None:
+    site = make_site(1000)
+    site.pool.producer.registry = registry
+    site.coordinator.states[777].draining = 1
+    for n in range(120):
+        site.pool.schedules.set(Schedule(f"often-{n}", "send", {"to": "x"}, every="10m"))
+    browser = site.browser(OPERATOR)
+
+    system, schedules = browser.text("/system"), browser.text("/schedules")
+
+    assert len(system) < 100_000
+    assert len(schedules) < 100_000
+    assert "950 more are not shown" in system
+    assert system.index("Drain host:777") < system.index("Drain host:0")
+    assert "80 more are not shown" in schedules
+    assert "Drain host:999" in browser.text("/system?consumer=999")
+    assert "None has that in its name" in browser.text("/system?consumer=<b>")
+    assert "often-119" in browser.text("/schedules?name=-119")
