@@ -62,8 +62,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         action.add_argument("key", metavar="KEY", help="the partition key")
         action.add_argument("--tenant", metavar="NAME", help="the tenant, if it has one")
     showing.add_argument(
-        "--watch", type=duration, default=1.0, metavar="TIME",
-        help="watch so long, to tell when it ends; default 1s",
+        "--watch", type=duration, default=0.7, metavar="TIME",
+        help="watch so long, to tell when it ends; default 0.7s",
     )  # fmt: skip
     configuring.add_argument(
         "--max-running", type=count, metavar="N", help="jobs at once; 0: any number"
