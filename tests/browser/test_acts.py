@@ -189,6 +189,22 @@ def test_a_flow_is_cancelled(operator: Chromium, live: Live) -> None:
     assert "The batch is cancelled" in operator.act("Cancel")
 
 
+def test_a_consumer_is_drained_and_another_takes_over(operator: Chromium, live: Live) -> None:
+    def owners() -> list[str]:
+        found = (place.observe().owner for place in live.pool.places())
+        return [f"{one.host}:{one.epoch}" for one in found if one is not None and not one.to_end]
+
+    before = owners()
+    operator.open("/system")
+    name = str(operator.find("button[aria-label^='Drain ']").get_attribute("aria-label"))
+
+    note = operator.push("button[aria-label^='Drain ']")
+
+    assert note.startswith(f"Consumer {name.removeprefix('Drain ')} drains: its ")
+    operator.until(lambda: len(set(owners()) - set(before)) == 1, "another one came", 60)
+    operator.until(lambda: len(owners()) == len(before), "every partition has an owner", 60)
+
+
 # -- keyboard ------------------------------------------------------------------------------------
 
 

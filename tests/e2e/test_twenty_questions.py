@@ -105,7 +105,9 @@ def _prepare(pool: QueuePool) -> tuple[str, str]:
     pool.limits.set(Limit("mail", rate=1, per_s=60.0))
     pool.enqueue_many("mail", ({"n": n} for n in range(50)), partition_key="mails")
     pool.schedules.set(Schedule("nightly", "work", {"n": 0}, cron="30 3 * * *"))
-    pool.enqueue_many("work", [{"n": 1}] * 5, partition_key="album-7", tenant="acme")
+    pool.tenant("acme").configure(weight=2)  # those with settings are found wherever their turn is
+    albums = [{"n": n} for n in range(JOBS // 50)]
+    pool.enqueue_many("work", albums, partition_key="album-7", tenant="acme", results="failures")
     jobs = (Job({"n": n}, partition_key=f"g{n // 10}") for n in range(JOBS))
     pool.enqueue_many("work", jobs, results="failures")
     return died[0], pool.inspect.errors()[0].fingerprint

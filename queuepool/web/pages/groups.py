@@ -58,10 +58,12 @@ def routes(desk: Desk) -> list[Route]:
         errors = await desk.cached(
             f"errors of {tenant} {key}", 5.0, lambda: _errors(desk, key, tenant)
         )
+        number = group.partition.number
+        lanes = await desk.cached(f"lanes of {number}", 2.0, lambda: _lanes(group))
         runs = await desk.cached(f"runs of {tenant} {key}", 5.0, lambda: _runs(group))
         return desk.page(
             request, "group.html", key=key, tenant=tenant, status=status, errors=errors,
-            partition=group.partition.number, times=times_of(runs), bars=bars(status),
+            partition=number, lanes=lanes, times=times_of(runs), bars=bars(status),
             progress=f"{status.progress:.1%}", address=_address(key, tenant),
             states=states(status),
         )  # fmt: skip
@@ -129,6 +131,11 @@ def _errors(desk: Desk, key: str, tenant: str) -> list[Any]:
         "dead", partition_key=key_bytes_of(key), tenant=tenant or None
     )
     return [job for job, _ in zip(found, range(_ERRORS), strict=False)]
+
+
+def _lanes(group: TaskGroup) -> int:
+    """Return how many lanes, or tenants with lanes, take turns in the partition of a group."""
+    return sum(group.partition.observe().lanes)
 
 
 def _runs(group: TaskGroup) -> list[PastRun]:

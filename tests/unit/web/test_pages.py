@@ -116,6 +116,7 @@ def test_a_group_shows_its_progress_by_states_that_were_counted(
     assert '<b id="s-dead">2</b>' in text
     assert '<b id="s-ready">1</b>' in text
     assert '<span id="g-progress">66.7%</span>' in text
+    assert "<dt>Take turns here</dt><dd><span>1</span> <small>lane</small></dd>" in text
     assert operator.get("/group?key=unknown").status_code == 404
 
 
