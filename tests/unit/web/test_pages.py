@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from typing import Any
 from urllib.parse import quote
 
@@ -11,7 +10,6 @@ import pytest
 from queuepool.client.after import After
 from queuepool.client.flows.declared import Flow
 from queuepool.models import JobState, Limit, Schedule
-from queuepool.partitions.partition import OwnedPartition
 from queuepool.rpc.limits import definition_of
 from queuepool.rpc.v1 import decision_pb2, limit_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
@@ -453,54 +451,3 @@ def test_every_act_is_refused_to_viewers(site: Site) -> None:
         not name.startswith(("Set", "Hold", "Release", "Clear", "Configure", "Pause", "Remove"))
         for name, _ in site.coordinator.asked
     )
-
-
-# -- system ------------------------------------------------------------
-
-
-def test_a_consumer_is_drained_by_each_partition_that_it_owns(
-    site: Site, operator: Browser, viewer: Browser
-) -> None:
-    owned = site.pool.partition(2).acquire(lease_s=60, host="host:2", nonce="n")
-    assert isinstance(owned, OwnedPartition)
-    site.coordinator.states[2].owner.epoch = owned.epoch
-    site.desk.board.take(site.coordinator.states, site.coordinator.cluster, time.time())
-    assert 'aria-label="Drain host:2"' in operator.text("/system")
-    assert "Drain host:2" not in viewer.text("/system")
-    assert viewer.post("/system/drain", page="/system", consumer="host:2").status_code == 403
-
-    operator.post("/system/drain", page="/system", consumer="host:2", reason="old machine")
-
-    assert operator.note() == (
-        "Consumer host:2 drains: its 0 running jobs end, and another may take over."
-    )
-    state = site.pool.partition(2).observe()
-    assert state.owner is not None
-    assert state.owner.to_end
-    (entry,) = site.pool.log()
-    assert (entry.what, entry.subject, entry.why) == ("drain", "consumer host:2", "old machine")
-
-    operator.post("/system/drain", page="/system", consumer="host:1")  # its epoch is not that
-    assert "other consumers own its partitions by now" in operator.note()
-    operator.post("/system/drain", page="/system", consumer="<b>nobody")
-    assert "owns no partition any more" in operator.note()
-
-
-def test_lists_of_very_many_are_bounded_and_found_by_a_part_of_a_name(make_site: MakeSite) -> None:
-    site = make_site(1000)
-    site.pool.producer.registry = registry
-    site.coordinator.states[777].draining = 1
-    for n in range(120):
-        site.pool.schedules.set(Schedule(f"often-{n}", "send", {"to": "x"}, every="10m"))
-    browser = site.browser(OPERATOR)
-
-    system, schedules = browser.text("/system"), browser.text("/schedules")
-
-    assert len(system) < 100_000
-    assert len(schedules) < 100_000
-    assert "950 more are not shown" in system
-    assert system.index("Drain host:777") < system.index("Drain host:0")
-    assert "80 more are not shown" in schedules
-    assert "Drain host:999" in browser.text("/system?consumer=999")
-    assert "None has that in its name" in browser.text("/system?consumer=<b>")
-    assert "often-119" in browser.text("/schedules?name=-119")
