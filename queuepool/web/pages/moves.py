@@ -50,7 +50,7 @@ async def latest(desk: Desk) -> Shown | None:
 def shown(move: Any) -> Shown:
     """Return a move for people. Pure."""
     other = f"from {move.before:,} to {move.to:,} partitions"
-    where = other if move.before != move.to else "of partitions to another server"
+    where = other if move.before != move.to else "of slots to other places"
     text = f"A move {where} {_STANDING.get(move.stage, move.stage)}"
     now = ""
     if move.HasField("source") and move.HasField("dest"):

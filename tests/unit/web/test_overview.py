@@ -165,4 +165,4 @@ def test_a_move_is_shown_while_it_is_under_way_and_on_the_system_page_ever_after
     site.coordinator.answers["ListMoves"] = api.ListMovesResponse(moves=[ended])
     site.desk.forget()
     assert "A move" not in operator.text("/")
-    assert "A move of partitions to another server has ended" in operator.text("/system")
+    assert "A move of slots to other places has ended" in operator.text("/system")
