@@ -152,23 +152,26 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
     with sends, serves as url, _signals(all_pools):
         if url is not None:
             _log.info("metrics and health on %s", url)
-        try:
-            for dog in dogs:
-                dog.start()
-            keeper.start()
-            memory.start()
-            all_pools.run()
-        except (ConfigurationError, HindranceError):
-            raise
-        except Exception:  # a handler may have broken anything: this counts as a crash
-            _log.exception("the consumer failed")
+        if not _ran(all_pools, [*dogs, keeper, memory]):
             return _leave(FAILED)
-        finally:
-            memory.stop()
-            keeper.stop()
-            for dog in dogs:
-                dog.stop()
     return _leave(_refuse(refused[0]) if refused else OK)
+
+
+def _ran(pools: SideBySide, helpers: Sequence[Watchdog | RouteKeeper | ServerMemory]) -> bool:
+    """Run the pools until they stop, with the threads beside them; return False after a crash."""
+    try:
+        for helper in helpers:
+            helper.start()
+        pools.run()
+    except (ConfigurationError, HindranceError):
+        raise
+    except Exception:  # a handler may have broken anything: this counts as a crash
+        _log.exception("the consumer failed")
+        return False
+    finally:
+        for helper in reversed(helpers):
+            helper.stop()
+    return True
 
 
 def _consumers(pool: QueuePool, settings: ConsumerSettings) -> list[Consumer]:

@@ -17,22 +17,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
 from coordinator.api.library_logs import quieten
 from coordinator.api.operators import Operators
-from coordinator.assembly import Coordinator, assemble
+from coordinator.assembly import Coordinator, assemble, other_pools
 from coordinator.core.reached import advertised, is_loopback
 from coordinator.loop.crew import Crew
-from coordinator.loop.doctor import DoctorWatch
-from coordinator.loop.firing import ScheduleRunner
-from coordinator.loop.limit_watch import LimitWatch
-from coordinator.loop.moving import Mover
+from coordinator.loop.helpers import Boards, Helper, helpers
 from coordinator.loop.pools import PoolCoordinators
-from coordinator.loop.pools_budget import BudgetOfPools
 from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.snapshots.limits import LimitBoard
@@ -58,8 +54,8 @@ from queuepool.telemetry.events import fan_out
 from queuepool.telemetry.logs import configure
 
 if TYPE_CHECKING:
-    from coordinator.api.keda import KedaScaler
     from coordinator.api.server import StatusServer
+    from coordinator.api.service import StatusService
 
 _RETRY_FOR_S = 2.0  # of an operator's call: commands wait 5 s for its answer
 _FLUSH_S = 0.5  # for the last metrics to be sent by OTLP
@@ -104,28 +100,32 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
     return OK
 
 
+class _Parts(NamedTuple):
+    """What a process runs, and stops in the end."""
+
+    coordinator: Coordinator
+    others: PoolCoordinators
+    server: StatusServer
+    operators: Operators
+    helpers: Sequence[Helper]
+
+
 async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     # Here, since grpc reads its log level when it is imported.
-    from coordinator.api.cluster_info import ClusterInfo
+    from coordinator.api.keda import scaler_of
     from coordinator.api.server import StatusServer
-    from coordinator.api.service import StatusService
 
-    store, registry, moves = SnapshotStore(), CollectorRegistry(), MoveBoard()
-    board, verdicts, writer = LimitBoard(), VerdictBoard(), LogWriter(pool)
-    metrics = Metrics(registry, store, board, moves, most_partitions=settings.metrics_partitions)
+    store, registry, writer = SnapshotStore(), CollectorRegistry(), LogWriter(pool)
+    boards, most = Boards(LimitBoard(), MoveBoard(), VerdictBoard()), settings.metrics_partitions
+    metrics = Metrics(registry, store, boards.limits, boards.moves, most_partitions=most)
     emit = fan_out([EventLog(), metrics, LogEntries(writer.add)])
     server = StatusServer(settings, emit)
     bound = server.bind()
     address = settings.grpc_address or advertised(bound, socket.gethostname())
     coordinator = assemble(pool, settings, address=address, store=store, emit=emit)
-    others = _other_pools(pool, settings, address, metrics, coordinator.budget, writer)
-    operators = Operators(
-        pool,
-        store,
-        coordinator.book,
-        max_workers=settings.limits().max_workers,
-        others=others,
-    )
+    others = other_pools(pool, settings, address, metrics, coordinator.budget, writer)
+    workers = settings.limits().max_workers
+    operators = Operators(pool, store, coordinator.book, max_workers=workers, others=others)
     watchdog = Watchdog(coordinator.loop, settings.watchdog_s, _end)
     stopping, refused = _stop_on_signals(), list[ConfigurationError]()
     here = asyncio.get_running_loop()
@@ -134,62 +134,57 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         refused.append(error)
         _call(here, stopping)
 
-    keeper, limits = RouteKeeper(pool, refuse), LimitWatch(pool, board)
-    firing = ScheduleRunner(pool, coordinator.leadership.leading_epoch, emit=emit)
-    mover = Mover(pool, coordinator.leadership.leading_epoch, settings.move_share, board=moves)
-    doctor = DoctorWatch(pool, store, verdicts, others=others.views, emit=emit)
+    epoch = coordinator.leadership.leading_epoch
+    beside = helpers(pool, settings, epoch, store, boards, others=others.views, emit=emit)
+    beside = [watchdog, RouteKeeper(pool, refuse), *beside]
+    parts = _Parts(coordinator, others, server, operators, beside)
     serves = exposed(registry, watchdog.problem, settings, setting="COORDINATOR_METRICS_PORT")
     sends = exported(registry, "queuepool-coordinator", flush_s=_FLUSH_S)
     with writer, sends, serves as url:  # the writer ends last, and so tells who resigned
-        info = ClusterInfo.of(pool.config, settings)
-        service = StatusService(
-            info,
-            store,
-            operators,
-            cycles=coordinator.cycles,
-            shadows=coordinator.shadows,
-            verdicts=verdicts,
+        await server.start(
+            _service(pool, settings, store, parts, boards), scaler_of(settings, store, operators)
         )
-        await server.start(service, _keda(settings, store, operators))
         _warn_if_open(settings)
-        try:
-            for part in (coordinator, watchdog, keeper, limits, firing, mover, doctor, others):
-                part.start()
-            _announce(bound, "none" if url is None else f"{url}/metrics")
-            await _until(stopping, store, server)
-        finally:
-            for watching in (doctor, mover, firing, limits, keeper, watchdog):
-                watching.stop()
-            await _stop(coordinator, others, server, operators)
+        await _run_until(stopping, store, parts, (bound, "none" if not url else f"{url}/metrics"))
     if refused:
         raise refused[0]
 
 
-def _keda(
-    settings: CoordinatorSettings, store: SnapshotStore, operators: Operators
-) -> KedaScaler | None:
-    from coordinator.api.keda import KedaScaler
-
-    if not settings.keda:
-        return None
-    return KedaScaler(settings.access(), store, operators.views_of_pools)
-
-
-def _other_pools(
+def _service(
     pool: QueuePool,
     settings: CoordinatorSettings,
-    address: str,
-    metrics: Metrics,
-    budget: BudgetOfPools,
-    writer: LogWriter,
-) -> PoolCoordinators:
-    def coordinator_of(name: str) -> Coordinator:
-        emit = fan_out([EventLog(name), metrics.of_pool, LogEntries(writer.add, name)])
-        return assemble(pool, settings, address=address, emit=emit, of=name, budget=budget)
+    store: SnapshotStore,
+    parts: _Parts,
+    boards: Boards,
+) -> StatusService:
+    from coordinator.api.cluster_info import ClusterInfo
+    from coordinator.api.service import StatusService
 
-    others = PoolCoordinators(pool, coordinator_of)
-    metrics.show(others.views)
-    return others
+    return StatusService(
+        ClusterInfo.of(pool.config, settings),
+        store,
+        parts.operators,
+        cycles=parts.coordinator.cycles,
+        shadows=parts.coordinator.shadows,
+        verdicts=boards.verdicts,
+    )
+
+
+async def _run_until(
+    stopping: asyncio.Event, store: SnapshotStore, parts: _Parts, addresses: tuple[str, str]
+) -> None:
+    """Run all parts until the process is to stop, or its API ended; addresses: to announce."""
+    try:
+        parts.coordinator.start()
+        for helper in parts.helpers:
+            helper.start()
+        parts.others.start()
+        _announce(*addresses)
+        await _until(stopping, store, parts.server)
+    finally:
+        for helper in reversed(parts.helpers):
+            helper.stop()
+        await _stop(parts)
 
 
 async def _until(stopping: asyncio.Event, store: SnapshotStore, server: StatusServer) -> None:
@@ -217,12 +212,11 @@ def _call(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
         loop.call_soon_threadsafe(event.set)
 
 
-async def _stop(
-    coordinator: Coordinator, others: PoolCoordinators, server: StatusServer, operators: Operators
-) -> None:
-    pools = _end_loop(others, "coordinator-stop-pools")
-    ended, _, _ = await asyncio.gather(_end_loop(coordinator), server.stop(_GRACE_S), pools)
-    operators.close()
+async def _stop(parts: _Parts) -> None:
+    pools = _end_loop(parts.others, "coordinator-stop-pools")
+    api = parts.server.stop(_GRACE_S)
+    ended, _, _ = await asyncio.gather(_end_loop(parts.coordinator), api, pools)
+    parts.operators.close()
     if not ended:
         _log.warning(
             "a server does not respond, so leadership was not released; its lease expires soon"

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from coordinator.core.planner import Planner
 from coordinator.decisions.ledger import DecisionBook
@@ -13,6 +14,7 @@ from coordinator.loop.control_loop import Components, ControlLoop
 from coordinator.loop.fleet import Fleet
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
+from coordinator.loop.pools import PoolCoordinators
 from coordinator.loop.pools_budget import BudgetOfPools
 from coordinator.loop.scaling_watch import ScalingWatch
 from coordinator.loop.shadowing import ShadowRunner
@@ -22,10 +24,14 @@ from coordinator.snapshots.builder import SnapshotBuilder
 from coordinator.snapshots.cycles import CycleFeed
 from coordinator.snapshots.shadows import ShadowBoard
 from coordinator.snapshots.store import SnapshotStore
+from coordinator.telemetry.entries import LogEntries
+from coordinator.telemetry.event_log import EventLog
+from coordinator.telemetry.log_writer import LogWriter
+from coordinator.telemetry.metrics import Metrics
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import ScalingRecords
 from queuepool.models.places import DEFAULT_POOL
-from queuepool.telemetry.events import Listener, ignore
+from queuepool.telemetry.events import Listener, fan_out, ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,33 +91,39 @@ def assemble(
         server, key, lease_s=settings.lease_s, address=address, nonce=nonce, clock=clock
     )
     cycles, shadows = CycleFeed(), ShadowBoard()
-    book = DecisionBook(
-        server, key, keep=settings.decisions_kept, partitions=config.topology.partitions
-    )
-
-    def new_term(epoch: int, planner: Planner) -> Term:
-        return Term(
-            epoch,
-            planner=planner,
-            fleet=fleet,
-            book=book,
-            may_act=leadership.leads,
-            checkpoint_interval_s=settings.checkpoint_interval_s,
-            publish=cycles.publish,
-            emit=emit,
-            clock=clock,
-        )
-
-    scaling = ScalingWatch(
-        ScalingRecords(server, key), _planner(settings, of), settings.make_policy, emit=emit
-    )
+    count = config.topology.partitions
+    book = DecisionBook(server, key, keep=settings.decisions_kept, partitions=count)
+    every_s, may_act = settings.checkpoint_interval_s, leadership.leads
+    term = partial(Term, fleet=fleet, book=book, may_act=may_act, checkpoint_interval_s=every_s)
+    term = partial(term, publish=cycles.publish, emit=emit, clock=clock)
+    records, planner = ScalingRecords(server, key), _planner(settings, of)
+    scaling = ScalingWatch(records, planner, settings.make_policy, emit=emit)
     observer = Observer(fleet, emit=emit, clock=clock)
     views = SnapshotBuilder(config.topology, of)
     shared = budget or BudgetOfPools()
-    parts = Components(leadership, observer, views, store, scaling, new_term, shared, of)
+    parts = Components(leadership, observer, views, store, scaling, term, shared, of)
     loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock, draw=draw)
     shadow = ShadowRunner(cycles, shadows, settings.make_policy, emit=emit)
     return Coordinator(loop, store, book, leadership, fleet, cycles, shadows, shadow, shared)
+
+
+def other_pools(
+    pool: QueuePool,
+    settings: CoordinatorSettings,
+    address: str,
+    metrics: Metrics,
+    budget: BudgetOfPools,
+    writer: LogWriter,
+) -> PoolCoordinators:
+    """Return the coordinators of all pools but `default`, shown in the metrics."""
+
+    def coordinator_of(name: str) -> Coordinator:
+        emit = fan_out([EventLog(name), metrics.of_pool, LogEntries(writer.add, name)])
+        return assemble(pool, settings, address=address, emit=emit, of=name, budget=budget)
+
+    others = PoolCoordinators(pool, coordinator_of)
+    metrics.show(others.views)
+    return others
 
 
 def _planner(settings: CoordinatorSettings, pool: str) -> Planner:

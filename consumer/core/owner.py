@@ -84,17 +84,19 @@ class Core:
         self.in_flight: InFlight = state.in_flight
         self.lease: Lease = state.lease
         self.prefetch: Prefetch = state.prefetch
-        self.rotate, self.repair, self.record = (
-            Rotate(state),
-            Repair(settings.lease_s),
-            Record(state),
-        )
+        self.rotate, self.record = Rotate(state), Record(state)
+        self.repair = Repair(settings.lease_s)
         self.chronicle = Chronicle(state) if settings.history_keep_bytes else None
         self.renew = Renew(state, self.record)
         self.renew_alone = RenewAlone(self.renew, state)
         self.reconcile, self.recover, self.claim = Reconcile(state), Recover(state), Claim(state)
         self.tell = Tell(state)
-        self._steps: tuple[Step, ...] = (
+        self._steps = self._in_order(tasks)
+
+    def _in_order(self, tasks: Sequence[str]) -> tuple[Step, ...]:
+        """Return the steps of a turn, in the order in which they are asked."""
+        state = self.state
+        return (
             self.rotate,
             self.repair,
             self.renew_alone,

@@ -25,7 +25,9 @@ from coordinator.api.budgets import YieldingPlaces
 from coordinator.api.calls import Context
 from coordinator.api.changes import SnapshotChanges
 from coordinator.api.open_calls import RefusedError, answer_in, read_small
+from coordinator.api.operators import Operators
 from coordinator.core.model import PartitionView
+from coordinator.settings import CoordinatorSettings
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.errors import ConfigurationError
 from queuepool.rpc.auth import Access
@@ -160,3 +162,12 @@ def _bearer(token: str) -> tuple[str, str]:
         return bearer(token)
     except ConfigurationError:  # no header could carry it, so it is not one of ours
         return bearer("?")
+
+
+def scaler_of(
+    settings: CoordinatorSettings, store: SnapshotStore, operators: Operators
+) -> KedaScaler | None:
+    """Return the scaler that the settings ask for."""
+    if not settings.keda:
+        return None
+    return KedaScaler(settings.access(), store, operators.views_of_pools)

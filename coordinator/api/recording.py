@@ -37,7 +37,13 @@ class TooManyFollowersError(QueuePoolError):
     """Enough others follow the cycles."""
 
     def __init__(self) -> None:
-        super().__init__("too many recordings run already; end one of them")
+        super().__init__("too many recordings are running; stop one of them")
+
+
+async def _wait(woken: asyncio.Event, longest_s: float) -> None:
+    woken.clear()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(woken.wait(), longest_s)
 
 
 async def recorded(
@@ -70,9 +76,7 @@ async def recorded(
                 idle_s = time.monotonic() - taken_s
                 if not store.snapshot.leading and (_is_led(store.snapshot) or idle_s > _GRACE_S):
                     raise NotLeadingError(store.snapshot.leader_address, pool)
-                woken.clear()
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(woken.wait(), min(_LOOK_S, for_s))
+                await _wait(woken, min(_LOOK_S, for_s))
                 continue
             taken_s = time.monotonic()
             missed, follower.missed = follower.missed, 0

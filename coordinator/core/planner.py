@@ -102,13 +102,10 @@ class Planner:
             memory, decision = (
                 self._command(epoch, *ruled, seen, now_s) if ruled[1].inputs is not None else ruled
             )
-            kind = (decision.mode, decision.clamps, decision.inputs is None)
-            if decision.command or decision.direction is not Direction.HOLD:
+            memory, is_notable = _noted(memory, decision, before, now_s)
+            after[seen.partition] = memory
+            if is_notable:
                 notable.append(decision)
-            elif kind != before.noted and not _was_held(memory, kind, now_s):
-                notable.append(decision)
-                memory = replace(memory, held=((kind, now_s), *memory.held[: _HELD_KINDS - 1]))
-            after[seen.partition] = memory if kind == memory.noted else replace(memory, noted=kind)
             decisions.append(decision)
         return CyclePlan(memories=after, decisions=tuple(decisions), notable=tuple(notable))
 
@@ -180,6 +177,18 @@ class Planner:
         wait_s = self.command_ttl_s if heard else 2 * self.cycle_s
         # Half a cycle of slack: cycles never have exactly their nominal length.
         return now_s - pending.at_s < wait_s - self.cycle_s / 2
+
+
+def _noted(
+    memory: PartitionMemory, decision: PartitionDecision, before: PartitionMemory, now_s: float
+) -> tuple[PartitionMemory, bool]:
+    """Return the memory with the kind of this decision, and whether the decision is recorded."""
+    kind = (decision.mode, decision.clamps, decision.inputs is None)
+    is_notable = bool(decision.command) or decision.direction is not Direction.HOLD
+    if not is_notable and kind != before.noted and not _was_held(memory, kind, now_s):
+        memory = replace(memory, held=((kind, now_s), *memory.held[: _HELD_KINDS - 1]))
+        is_notable = True
+    return (memory if kind == memory.noted else replace(memory, noted=kind)), is_notable
 
 
 def _was_held(memory: PartitionMemory, kind: tuple[object, ...], now_s: float) -> bool:

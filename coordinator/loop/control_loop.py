@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from coordinator.core.events import (
@@ -26,7 +26,7 @@ from coordinator.core.events import (
     LeadUnknown,
     TurnFailed,
 )
-from coordinator.core.model import LeaseStatus
+from coordinator.core.model import LeaseStatus, Observation
 from coordinator.core.planner import Planner
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
@@ -37,6 +37,7 @@ from coordinator.snapshots.builder import SnapshotBuilder
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.errors import QueuePoolError
 from queuepool.errors.hindrances import start_thread
+from queuepool.models.cluster import Leader
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.tasks.backoff import Backoff
 from queuepool.telemetry.events import Listener, ignore
@@ -56,7 +57,7 @@ class Components:
     views: SnapshotBuilder
     store: SnapshotStore
     scaling: ScalingWatch
-    new_term: Callable[[int, Planner], Term]
+    new_term: Callable[..., Term]
     budget: BudgetOfPools = field(default_factory=BudgetOfPools)
     pool: str = DEFAULT_POOL
 
@@ -159,16 +160,7 @@ class ControlLoop:
         observations = parts.observer.observe()
         yield
         leader, term = lease.leader, self._term
-        knows = parts.scaling.is_known  # else it might break a hold
-        if knows and term is not None and leader is not None and parts.leadership.leads():
-            term.adopt(self._planner())
-            manual = {number: workers for number, (workers, _until) in leader.manual.items()}
-            term.act(
-                observations,
-                manual,
-                now_ms=leader.now_ms,
-                finished_per_s=parts.observer.finished_per_s,
-            )
+        self._act(leader, observations)
         self._cycle += 1
         leads = parts.leadership.leads()
         snapshot = parts.views.snapshot(
@@ -190,6 +182,20 @@ class ControlLoop:
         self._emit(CycleEnded(self._turned_s - started_s, snapshot))
         return lease
 
+    def _act(self, leader: Leader | None, observations: Sequence[Observation]) -> None:
+        """Decide and command, while this process leads."""
+        parts, term = self._parts, self._term
+        knows = parts.scaling.is_known  # else it might break a hold
+        if knows and term is not None and leader is not None and parts.leadership.leads():
+            term.adopt(self._planner())
+            manual = {number: workers for number, (workers, _until) in leader.manual.items()}
+            term.act(
+                observations,
+                manual,
+                now_ms=leader.now_ms,
+                finished_per_s=parts.observer.finished_per_s,
+            )
+
     def _planner(self) -> Planner:
         """Return what decides now: the same object for as long as it decides the same."""
         made = self._parts.budget.planner_of(self._parts.pool, self._parts.scaling.planner)
@@ -203,7 +209,7 @@ class ControlLoop:
             self._emit(LeadUnknown(lease.error))
         if lease.leading and (self._term is None or self._term.epoch != epoch):
             # Command numbers continue within an epoch, so only another epoch starts a new term.
-            self._term = self._parts.new_term(epoch, self._parts.scaling.planner)
+            self._term = self._parts.new_term(epoch, planner=self._parts.scaling.planner)
         if lease.leading and not self._leading:
             self._emit(LeadGained(epoch))
         elif self._leading and not lease.leading:

@@ -156,13 +156,19 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             return bounded(
                 fewer, state.target, limits, reason, ("gain_check",), wanted=state.target
             )
+        return self._follow(reading, seen, limits, last.at_s)
+
+    def _follow(
+        self, reading: Reading, seen: SizedState, limits: Limits, last_s: float
+    ) -> Decision:
+        """Return the count that the work needs, as far as steps and limits allow it."""
         work = self._work(reading, seen.demand)
         wanted = _Size(*size(work), reason_of(work))
-        if wanted.least > state.target:
+        if wanted.least > seen.target:
             rested = seen if not seen.large_s else replace(seen, large_s=0.0)
             chosen = self._grow(reading, rested, wanted, limits)
         else:
-            elapsed_s = reading.observed_s(last.at_s, self.settings.cycle_s)
+            elapsed_s = reading.observed_s(last_s, self.settings.cycle_s)
             chosen = self._shrink(seen, wanted, elapsed_s, limits)
         return Decision(
             target=chosen.target,

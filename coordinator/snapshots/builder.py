@@ -39,20 +39,14 @@ class SnapshotBuilder:
 
         finished_per_s, paces: by partition; reached: whether each server answered.
         """
-        seen_now = {seen.partition for seen in observations}
-        for retired in self._last.keys() - seen_now:
-            del self._last[retired]
+        self._forget_retired(observations)
         leader = lease.leader
         manual = leader.manual if leader is not None else {}
         for seen in observations:
-            until = manual.get(seen.partition)
-            self._last[seen.partition] = self._view(
-                seen,
-                memories.get(seen.partition),
-                finished_per_s.get(seen.partition, 0.0),
-                until[1] if until is not None else None,
-                paces.get(seen.partition, _UNKNOWN),
-            )
+            number, until = seen.partition, manual.get(seen.partition)
+            ended, pace = finished_per_s.get(number, 0.0), paces.get(number, _UNKNOWN)
+            until_ms = until[1] if until is not None else None
+            self._last[number] = self._view(seen, memories.get(number), ended, until_ms, pace)
         return Snapshot(
             cycle=cycle,
             at_s=at_s,
@@ -65,6 +59,10 @@ class SnapshotBuilder:
             servers=dict(reached),
             in_force=in_force,
         )
+
+    def _forget_retired(self, observations: Sequence[Observation]) -> None:
+        for retired in self._last.keys() - {seen.partition for seen in observations}:
+            del self._last[retired]
 
     def _view(
         self,

@@ -81,41 +81,36 @@ class Chunker:
         if failure is not None:
             raise failure
 
-    def _full(self, items: Items, open_chunks: OpenChunks) -> Iterator[Chunk]:
+    def _full(self, items: Iterable[Any], open_chunks: OpenChunks) -> Iterator[Chunk]:
         defaults, fixed, fresh, limit = self._defaults, self._fixed, self._fresh, self._limit
-        tier, delay_ms = int(defaults.tier), milliseconds(defaults.delay_s)
-        task, check, wishes = defaults.task, defaults.check, defaults.wishes
-        options = options_of(defaults, None, fixed)
-        known, plain = dict[TaskName, Defaults](), defaults.for_task is None
-        hinted = fixed is not None and self._numbers is None
-        # Held back, all open chunks together; by which version of the route
-        jobs, size, since = 0, 0, 1 if fixed is None else fixed.since
+        tier, task, check = int(defaults.tier), defaults.task, defaults.check
+        options, wishes = options_of(defaults, None, fixed), defaults.wishes
+        delay_ms, known = milliseconds(defaults.delay_s), dict[TaskName, Defaults]()
+        plain, hinted = defaults.for_task is None, fixed is not None and self._numbers is None
+        jobs, size, since = 0, 0, 1 if fixed is None else fixed.since  # of all open chunks
         for position, item in enumerate(items):
             if not fresh:
                 fresh += self._fresh_ids()
             job = item if isinstance(item, Job) else None
-            payload: Any = item if job is None else job.payload
-            own = job is not None and not (job.partition_key is job.tenant is None)
-            route = self._route_of(payload, job) if own or fixed is None else fixed
+            route = fixed
+            if route is None or (job is not None and not (job.partition_key is job.tenant is None)):
+                route = self._route_of(item if job is None else job.payload, job)
             if job is None and plain and (fixed is not None or route.key_text is None):
                 run = (tier + route.shift, route.group, delay_ms)
-                envelope = codec.encode_envelope(task, payload, options, limit=limit)
+                envelope = codec.encode_envelope(task, item, options, limit=limit)
                 job_id = fresh.pop() if hinted else route.hint + fresh.pop()
                 if check is not None:
-                    check(payload, envelope)
-                wish = None if wishes is None else wishes.of(payload)
+                    check(item, envelope)
+                wish = None if wishes is None else wishes.of(item)
             else:
-                route, run, job_id, envelope, wish = self._special(
-                    own_defaults(defaults, job, known), job, payload, route
-                )
+                route, run, job_id, envelope, wish = self._special(known, job, item, route)
             chunk = open_chunks.get(route.place)
             if chunk is None or chunk.version != route.version:
                 if route.since != since:  # jobs of a group must not overtake others of it
                     yield from emptied(open_chunks)
                     jobs, size, since = 0, 0, route.since
                 chunk, fixed = self._opened(open_chunks, route)
-            tail = route.tail + envelope
-            chunk.add(run, job_id, tail, wish)
+            chunk.add(run, job_id, tail := route.tail + envelope, wish)
             if job is not None and job.job_id is not None:
                 chunk.chosen.add(job_id)
             chunk.positions.append(position)
@@ -152,12 +147,14 @@ class Chunker:
         return self._routes.part(route, part)
 
     def _special(
-        self, defaults: Defaults, job: Job[Any] | None, payload: Any, route: Route
+        self, known: dict[TaskName, Defaults], job: Job[Any] | None, item: Any, route: Route
     ) -> tuple[Route, tuple[Any, ...], bytes, bytes, Wish | None]:
+        defaults, payload = own_defaults(self._defaults, job, known), item
         pool = defaults.pool if job is None or job.pool is None else check_pool(job.pool)
         route = route.into(pool, self._config)
         tier, delay_s, own_id = defaults.tier, defaults.delay_s, None
         if job is not None:
+            payload = job.payload
             tier = defaults.tier if job.tier is None else check_tier(job.tier)
             own_delay_s = job.delay_s if job.delay is None else seconds_of(job.delay, job.delay_s)
             delay_s = defaults.delay_s if own_delay_s is None else check_delay(own_delay_s)

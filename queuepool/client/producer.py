@@ -31,7 +31,7 @@ from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.tasks.limiting import LimitOption
 from queuepool.tasks.options import check_attempts, check_name, check_tier, check_timeout
-from queuepool.tasks.registry import Registry
+from queuepool.tasks.registry import Registry, Task
 from queuepool.tasks.wishes import UniqueKey, UniqueKeyOf, wishes_of
 
 
@@ -73,32 +73,26 @@ class Producer:
         pool: str | None = None,
     ) -> Defaults:
         """Check the options of a call. Raises InvalidInputError."""
-        name = self.registry.name_of(task)
-        plain = tier is delay_s is max_attempts is timeout_s is None
-        plain = plain and expires_s is None and unique is None
-        plain = plain and unique_until is on_conflict is limit is pool is None
+        task_known = self.registry.find(name := self.registry.name_of(task))
+        plain = tier is delay_s is max_attempts is timeout_s is expires_s is None
+        plain = plain and unique is unique_until is on_conflict is limit is pool is None
         known = self._defaults.get(name) if plain else None
-        task_known = self.registry.find(name)
         if known is not None and known.of is task_known:
             return known
         check_name(name)
-        if tier is None:
-            tier = task_known.tier if task_known else Tier.DEFAULT
-        known_wishes = None if task_known is None else task_known.wishes
+        own_wishes = None if task_known is None else task_known.wishes
         limits = self.limits.of(limit, task_known)
-        if pool is None:
-            pool = task_known.pool if task_known else DEFAULT_POOL
         made = Defaults(
             task=name,
             of=task_known,
-            tier=check_tier(tier),
+            tier=_tier_of(tier, task_known),
             delay_s=check_delay(0.0 if delay_s is None else delay_s),
             max_attempts=None if max_attempts is None else check_attempts(max_attempts),
             timeout_s=None if timeout_s is None else check_timeout(timeout_s),
             check=None if task_known is None else task_known.signature.check,
-            wishes=wishes_of(unique, unique_until, on_conflict, expires_s, limits, known_wishes),
+            wishes=wishes_of(unique, unique_until, on_conflict, expires_s, limits, own_wishes),
             limits=self.limits,
-            pool=check_pool(pool),
+            pool=_pool_of(pool, task_known),
         )
         if plain:
             remember(self._defaults, name, made)
@@ -155,3 +149,15 @@ class Producer:
         chunker = Chunker(routes, self.config, defaults, partition_key, tenant, numbers, spread)
         chunks = chunker.chunks(items, open_chunks)
         return chunks if spread == 1 else map(refuse_unfit, chunks)
+
+
+def _tier_of(tier: Tier | int | str | None, task: Task | None) -> Tier:
+    if tier is None:
+        tier = Tier.DEFAULT if task is None else task.tier
+    return check_tier(tier)
+
+
+def _pool_of(pool: str | None, task: Task | None) -> str:
+    if pool is None:
+        pool = DEFAULT_POOL if task is None else task.pool
+    return check_pool(pool)

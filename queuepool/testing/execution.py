@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from queuepool.errors import (
@@ -97,6 +98,10 @@ class Context:
         self._owned.run(own.progress(self._owned.ownership, {self._job.job_id: text.encode()}))
 
 
+def _is_cancelled(error: BaseException, owned: OwnedPartition, job_id: str) -> bool:
+    return isinstance(error, JobCancelled) and owned.partition.status(job_id).cancel_requested
+
+
 def execute(
     registry: Registry,
     owned: OwnedPartition,
@@ -114,32 +119,26 @@ def execute(
         name, options = envelope.task, envelope.options
         found = registry.find(name)
         if found is None:
-            return _set_aside(
-                job_id, name, attempt, UnknownTaskError(name, [t.name for t in registry])
-            )
+            unknown = UnknownTaskError(name, [t.name for t in registry])
+            return _set_aside(job_id, name, attempt, unknown)
         task = found
-        timeout_s = options.timeout_s or task.timeout_s
-        context = Context(
-            job, name, owned, timeout_s, continues=options.batch, results_of=results_of
-        )
+        batch, timeout_s = options.batch, options.timeout_s or task.timeout_s
+        context = Context(job, name, owned, timeout_s, continues=batch, results_of=results_of)
         group = codec.read_group(job.body)
         running.note((job.job_id, name, attempt, group, context.partition))
         result = _call(task, dict(envelope.payload), context, timeout_s, run_async)
         codec.encode_result(result)
-        return Ended(
-            job_id, name, attempt, JobState.DONE, result=result, result_ttl_s=task.result_ttl_s
-        )
+        ttl_s = task.result_ttl_s
+        return Ended(job_id, name, attempt, JobState.DONE, result=result, result_ttl_s=ttl_s)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        asked = isinstance(error, JobCancelled) and owned.partition.status(job_id).cancel_requested
-        if asked:
+        if _is_cancelled(error, owned, job_id):
             record = record_of(error)
             return Ended(job_id, name, attempt, JobState.CANCELLED, error=record, exception=error)
-        most = options.max_attempts or task.max_attempts
-        return _failed(
-            job_id, name, attempt, error, most, lambda: task.backoff.delay_s(attempt, jitter)
-        )
+        most, backoff = options.max_attempts or task.max_attempts, task.backoff
+        delay_of = partial(backoff.delay_s, attempt, jitter)
+        return _failed(job_id, name, attempt, error, most, delay_of)
     finally:
         running.note(None)
 
@@ -173,7 +172,7 @@ def _failed(
 def _set_aside(job_id: str, name: str, attempt: int, exception: UnknownTaskError) -> Ended:
     error = ErrorRecord(
         reason="unknown-task",
-        message=f"waiting, uncharged, for a consumer that knows task {shown(name)}",
+        message=f"waiting, uncharged, for a consumer with task {shown(name)}",
     )
     return Ended(
         job_id, name, attempt, JobState.DELAYED, error=error, delay_s=ASIDE_S, charged=False,

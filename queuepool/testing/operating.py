@@ -176,25 +176,15 @@ def audit(p: PartitionData, args: Args) -> Any:
     repair = args[1] == b"1"
     books = [p.book(epoch) for epoch in p.epochs()]
     ready = {t: p.counters.get(f"r{t}", 0) for t in TIERS}
-    law = (
-        sum(ready.values())
-        + p.counters.get("held", 0)
-        + p.counters.get("capped", 0)
-        + p.counters.get("parked", 0)
-        + sum(len(b) for b in books)
-        + len(p.delayed)
-        + len(p.dead)
-        - len(p.jobs)
-    )
+    law = sum(ready.values()) + sum(p.counters.get(c, 0) for c in ("held", "capped", "parked"))
+    law += sum(len(b) for b in books) + len(p.delayed) + len(p.dead) - len(p.jobs)
     seated, absent = seated_lanes(p), _absent(p)
-    unseated, orphan = len(absent), 0
+    unseated, lost = len(absent), list[tuple[Lane, bytes]]()
     for tier, tenant in absent if repair else ():
         p.seats.tiers[tier].append(Seat(tier, p.now, b"", tenant))
-    lost: list[tuple[Lane, bytes]] = []
     for job_id, lane in _in_lanes(p, books):
         waiting = p.lanes.get(lane)
         if not waiting or (len(waiting) <= _SEARCHED and job_id not in waiting):
-            orphan += 1
             lost.append((lane, job_id))
         if lane not in seated and not _is_out(p, lane) and (waiting or repair):
             unseated += bool(waiting)
@@ -202,9 +192,8 @@ def audit(p: PartitionData, args: Args) -> Any:
                 p.give_seat(lane)
             seated.add(lane)
     hollow = _hollow(p, books, repair=repair)
-    if repair:
-        for lane, job_id in lost:
-            p.lanes.setdefault(lane, deque()).append(job_id)
+    for lane, job_id in lost if repair else ():
+        p.lanes.setdefault(lane, deque()).append(job_id)
     unlisted = unlisted_groups(p)
     for name in unlisted if repair else ():
         p.managed[name] = 0
@@ -218,11 +207,9 @@ def audit(p: PartitionData, args: Args) -> Any:
         _balance(p, ready, seated, hollow - law + apart)
     strays, miscounted = _strays(p, books), miscounted + _recount(p, repair=repair)
     unset = [name for name in p.managed if not is_managed(p, name)]
-    for name in unset if repair else ():
-        del p.managed[name]
-    for notes, job_id in strays if repair else ():
-        del notes[job_id]
-    said = [b"unseated", unseated, b"orphan", orphan, b"hollow", hollow, b"foreign", 0]
+    if repair:
+        _forget(p, unset, strays)
+    said = [b"unseated", unseated, b"orphan", len(lost), b"hollow", hollow, b"foreign", 0]
     return [b"0", [*said, b"miscounted", miscounted, b"stray", len(strays) + len(unset)], law]
 
 
@@ -263,6 +250,15 @@ def _hollow(p: PartitionData, books: Sequence[ScoredSet], *, repair: bool) -> in
         places.remove(job_id)
         p.unaside(job_id)
     return len(found)
+
+
+def _forget(
+    p: PartitionData, groups: list[bytes], records: list[tuple[dict[bytes, Any], bytes]]
+) -> None:
+    for name in groups:
+        del p.managed[name]
+    for notes, job_id in records:
+        del notes[job_id]
 
 
 def _strays(p: PartitionData, books: list[ScoredSet]) -> list[tuple[dict[bytes, Any], bytes]]:

@@ -21,6 +21,16 @@ _TIERS, _OF_TENANTS = (b"0", b"1", b"2", b"3"), (b"4", b"5", b"6", b"7")
 _MAX_JOBS = 2000  # far beyond what a client sends; the most that a script's commands accept
 
 
+def _count(p: PartitionData, accept: Accept, added: int) -> None:
+    if added:
+        p.count("enqueued", added)
+    if accept.grown:
+        p.count("bytes", accept.grown)
+    for counter, code in (("duplicate", b"0"), ("conflicts", b"2"), ("replaced", b"3")):
+        if code in accept.status:
+            p.count(counter, accept.status.count(code))
+
+
 @routed(5)
 def enqueue(p: PartitionData, args: Args) -> Any:
     """Accept jobs; each id once."""
@@ -55,17 +65,10 @@ def enqueue(p: PartitionData, args: Args) -> Any:
         wake = (p.tune(name, owning=True) > 0 and idle) or wake
     wake = (_lets_run(p, names) and idle) or wake
     p.ended.heed_the_clock(p.now)
-    if added:
-        p.count("enqueued", added)
-    if accept.grown:
-        p.count("bytes", accept.grown)
-    sooner = sooner or accept.sooner
-    for counter, code in (("duplicate", b"0"), ("conflicts", b"2"), ("replaced", b"3")):
-        if code in accept.status:
-            p.count(counter, accept.status.count(code))
+    _count(p, accept, added)
     if wake:
         p.wake(b"w")
-    if sooner:
+    if sooner or accept.sooner:
         p.wake(b"d")
     status = bytes(accept.status)
     return [b"CONFLICT", status, *accept.by] if accept.by else status
