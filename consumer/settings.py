@@ -73,11 +73,11 @@ class ConsumerSettings(BaseSettings):
     )
     order: Literal["fair", "shortest"] = setting(
         "fair",
-        "Whose turn is next in a tier: groups in turn, or the group with the fewest jobs left.",
+        "Order of groups in a tier: take turns, or the group with the fewest jobs left first.",
     )
     shortest_wait_s: float = setting(
         30.0,
-        "With CONSUMER_ORDER=shortest: a group that has waited this long for a turn comes first.",
+        "With CONSUMER_ORDER=shortest: a group that has waited this long for a turn goes first.",
         ge=0.001,
         le=86400,
     )
@@ -88,11 +88,11 @@ class ConsumerSettings(BaseSettings):
     dead_keep_bytes: int = setting(64 * 1024**2, "Maximum bytes of dead jobs kept.", ge=1, le=2**40)
     dead_keep_s: float = setting(14 * 86400, "How long a dead job is kept.", gt=0, le=3660 * 86400)
     history_keep_bytes: int = setting(
-        0, "Bytes of history kept a partition; 0: none.", ge=0, le=2**30
+        0, "Bytes of history kept per partition; 0: none.", ge=0, le=2**30
     )
     history_rate: int = setting(
         100,
-        "Executions a second that are kept in the history, of successes and of failures each.",
+        "Successes per second kept in the history, and failures per second.",
         ge=1,
         le=10_000,
     )

@@ -63,14 +63,17 @@ class CoordinatorSettings(_PolicyNumbers):
         5.0, "How often worker counts are checkpointed for restarts.", gt=0, le=60
     )
     decisions_kept: int = setting(
-        200_000, "Decisions kept in Redis, about, shared by partitions.", ge=100, le=1_000_000
+        200_000,
+        "Approximate number of decisions kept in Redis, divided among partitions.",
+        ge=100,
+        le=1_000_000,
     )
     watchdog_s: float = setting(
         30.0, "Without a completed pass for this long, the process exits.", gt=0, le=3600
     )
 
     move_share: int = setting(
-        80, "Percent of the time in which moves of slots may call servers.", ge=1, le=100
+        80, "Percentage of time that moves of slots may spend on calls to servers.", ge=1, le=100
     )
 
     base_workers: int = setting(
@@ -83,7 +86,7 @@ class CoordinatorSettings(_PolicyNumbers):
     pools: str = setting(
         "",
         "Limits of each worker pool, in the form of CONSUMER_POOLS: `default=8..64,video=1..2`. "
-        "Pools that are not named have the limits above.",
+        "Unlisted pools have the limits above.",
     )
     policy: str = setting(DEFAULT_POLICY, f"One of {', '.join(POLICIES)}.")
     gain_check: bool = setting(True, "pwqd, sized: undo a step up that did not raise completions.")
@@ -116,7 +119,7 @@ class CoordinatorSettings(_PolicyNumbers):
         None, "PEM of the CA that must have issued client certificates (mTLS)."
     )
     grpc_reflection: bool = setting(False, "Enable gRPC reflection.")
-    keda: bool = setting(False, "Tell KEDA over gRPC how many consumers there should be.")
+    keda: bool = setting(False, "Serve the wanted number of consumers to KEDA over gRPC.")
 
     metrics_host: fields.MetricsHost = "127.0.0.1"
     metrics_port: fields.MetricsPort = 0

@@ -94,7 +94,9 @@ class _Line:
     def add(self, call: HomeCall) -> bool:
         """Queue a call; returns False if too many wait."""
         if len(self._waiting) >= _MOST:
-            self._answer(call, UnavailableError("too many calls wait for this home of limits"))
+            self._answer(
+                call, UnavailableError("too many calls are queued for this home of limits")
+            )
             return False
         self._waiting.append(call)
         return True

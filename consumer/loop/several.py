@@ -105,9 +105,7 @@ class Several:
                     return
                 pause_s = child.restarts.pause_s(now_s - child.started_s)
                 child.due_s = now_s + pause_s
-                _log.error(
-                    "%s %s; it starts again in %.1f s", child.name, describe_exit(code), pause_s
-                )
+                _log.error("%s %s; restarting in %.1f s", child.name, describe_exit(code), pause_s)
 
     def _end(self) -> int:
         """Pass signals on until all have ended; a child that takes too long is killed."""
@@ -127,7 +125,7 @@ class Several:
 def _send(child: _Child, number: signal.Signals) -> None:
     if child.process is not None:
         if number is signal.SIGKILL:
-            _log.error("%s did not end in time: it is killed", child.name)
+            _log.error("%s did not exit in time and was killed", child.name)
         child.process.send_signal(number)
 
 

@@ -176,7 +176,7 @@ class ConsumerMetrics(Collector):
         yield ended
         hooks = CounterMetricFamily(
             "queuepool_hook_failures",
-            "Calls of hooks that failed or were left out, by cause.",
+            "Calls of hooks that failed or were skipped, by cause.",
             labels=["partition", "cause"],
         )
         for cause, count in self._consumer.hooks.failures.copy().items():

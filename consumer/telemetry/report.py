@@ -80,14 +80,16 @@ class EventLog:
                 self._unknown.add(outcome.aside)
                 self._log.warning(
                     "no task named %s is registered here: its jobs wait, uncharged, until a "
-                    "consumer that knows it (--app) takes the partition",
+                    "consumer with this task (--app) takes the partition",
                     shown(outcome.aside),
                 )
 
     @listen.register
     def _(self, event: events.TasksKnown) -> None:
         for task, jobs in event.jobs.items():
-            self._log.info("task %s is now known: %d waiting jobs of it are due", shown(task), jobs)
+            self._log.info(
+                "task %s is now registered: %d of its waiting jobs are due", shown(task), jobs
+            )
 
     @listen.register
     def _(self, event: events.EvictedDead) -> None:

@@ -62,9 +62,7 @@ class ServerMemory(Collector):
             memory = partition.server.memory(partition.key)
         except (QueuePoolError, KeyError, ValueError) as error:  # a reply without the figures
             if not self._trouble:
-                _log.warning(
-                    "the server's memory is not known, so metrics do not show it: %r", error
-                )
+                _log.warning("the server's memory cannot be read, so metrics omit it: %r", error)
             self._trouble, self._seen = True, None
         else:
             self._trouble = False

@@ -32,8 +32,8 @@ def warn(settings: ConsumerSettings, registry: Registry) -> None:
     """Log the tasks whose pool is not among those of this process."""
     for task, pool in pools.unplaced(registry, settings.pool_plans).items():
         _log.warning(
-            "task %r runs in pool %r, which is not among the pools here: its jobs wait for a "
-            "consumer that has it", task, pool,
+            "task %r runs in pool %r, which is not among the pools here: its jobs "
+            "wait for a consumer that runs it", task, pool,
         )  # fmt: skip
 
 

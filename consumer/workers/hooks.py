@@ -139,7 +139,7 @@ class HookRunner:
         own = None if task is None else task.hook(moment)
         for hook in self._registry.hooks.of(moment, own):
             if self._calls.qsize() >= _ROOM:
-                self._failed(moment, hook, "dropped", f"more than {_ROOM:,} calls wait")
+                self._failed(moment, hook, "dropped", f"more than {_ROOM:,} calls are queued")
             else:
                 self._calls.put((moment, hook, run))
                 if self._hand is None:

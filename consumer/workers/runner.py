@@ -5,7 +5,7 @@ unknown task all just end an attempt.
 
     returns                      done (a result other than None is kept for result_ttl_s)
     raises RetryLater            delayed, without using an attempt
-    raises RateLimited           the same; its limits are told to wait, too
+    raises RateLimited           the same; its limits are waiting for, too
     raises PermanentError        dead
     its payload does not fit     dead, as bad-payload: it does not match the annotations
     its task is unknown here     set aside, without using an attempt

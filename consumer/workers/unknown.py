@@ -42,6 +42,6 @@ def record(task: str) -> bytes:
     return encode_error(
         ErrorRecord(
             reason="unknown-task",
-            message=f"waiting, uncharged, for a consumer that knows task {shown(task)}",
+            message=f"waiting, uncharged, for a consumer with task {shown(task)}",
         )
     )

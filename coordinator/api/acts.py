@@ -179,7 +179,7 @@ class OperatorCalls(QueuePoolServicer):
     ) -> int:
         what = target_of(request)
         if what is None or isinstance(what, LimitTarget | NamedTarget):
-            raise InvalidInputError("say what: a partition_key, a tenant, a partition, or all=true")
+            raise InvalidInputError("name a partition_key, a tenant, a partition, or all=true")
         if request.pool and not isinstance(what, int) and what != "all":
             raise InvalidInputError("groups and tenants are held in all pools: omit the pool")
         if isinstance(what, int):

@@ -18,7 +18,7 @@ class UnknownBatchError(QueuePoolError):
     """There is no batch of that name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is no batch {name}: it was forgotten, or never defined")
+        super().__init__(f"there is no batch {name}: it has expired or never existed")
 
 
 class FlowActs:

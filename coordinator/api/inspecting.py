@@ -95,7 +95,7 @@ class Inspection:
             partition, group, tenant = route.partition, route.group, None
         wanted = request.fingerprint or None
         if wanted is not None and not _FINGERPRINT.fullmatch(wanted):
-            raise InvalidInputError("fingerprint: pass one that ListErrors or FindJobs told")
+            raise InvalidInputError("fingerprint: pass one that ListErrors or FindJobs returned")
         try:
             state = state_of(request.state)
         except ValueError as error:
@@ -140,7 +140,7 @@ class Inspection:
         self._pool.route.follow()
         view = self._pool.config.topology.view
         if view.record is None:
-            raise UnavailableError("the route record is not there yet; nothing was done: try again")
+            raise UnavailableError("there is no route record yet; nothing was done: try again")
         return Facts(view.record, view, read_move(view.record))
 
     def schedules(self, name: str, token: str, size: int) -> tuple[list[ScheduleStatus], str]:

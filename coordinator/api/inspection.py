@@ -92,7 +92,7 @@ class InspectionCalls(FlowCalls):
             await abort(
                 context,
                 grpc.StatusCode.NOT_FOUND,
-                "there is no such batch: it was forgotten, or never defined",
+                "there is no such batch: it has expired or never existed",
             )
         return api.GetBatchResponse(
             batch=batches.batch(found), steps=[] if flow is None else batches.flow_steps(flow)

@@ -185,7 +185,8 @@ class StatusService(StreamCalls):
             await abort(
                 context,
                 grpc.StatusCode.NOT_FOUND,
-                f"no decision about partition {place_text(number, pool)} is recorded until then",
+                f"no decision about partition {place_text(number, pool)} is recorded before that "
+                f"time",
             )
         return api.ExplainResponse(explanations=[messages.explanation(*one) for one in found])
 
@@ -244,7 +245,7 @@ class StatusService(StreamCalls):
                 return
             await asyncio.sleep(_FIRST_LOOK_S)
         await abort(
-            context, grpc.StatusCode.UNAVAILABLE, "the first look is in progress; call again"
+            context, grpc.StatusCode.UNAVAILABLE, "the first observation is in progress; call again"
         )
 
     @with_status_codes

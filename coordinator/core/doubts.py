@@ -53,7 +53,9 @@ def doubt(state: PartitionState, owner: Owner, finished: int, last: tuple[int, i
         return f"its consumer reported {ahead_s:.0f} s later than it was observed"
     age_ms = state.observed_ms - owner.heartbeat_ms
     if owner.heartbeat_ms and age_ms > max(owner.lease_ms, _QUIET_MS):
-        return f"its consumer last reported {age_ms / 1000:.0f} s ago, and lets its lease run out"
+        return (
+            f"its consumer last reported {age_ms / 1000:.0f} s ago, and is not renewing its lease"
+        )
     if owner.lease_ms > _LONGEST_LEASE_MS:
         return f"its lease lasts for {owner.lease_ms / 3_600_000:.0f} more hours"
     return _doubt_limits(state, owner)

@@ -78,13 +78,13 @@ def _change(
             return None  # it came and went within one cycle; what follows is told
         if before is None:
             return _entry("came", subject, now.host, version)
-        how = "whose lease had expired: fenced" if not before.alive else "which let it go"
+        how = "whose lease had expired: fenced" if not before.alive else "which released it"
         if view.state is not None and view.state.draining:
             how = "which drains"
         told = f"after {before.host}, {how}" + (f"; {version}" if version else "")
         return _entry("took over", subject, now.host, told)
     if before.alive and not now.alive:
-        told = "its lease has expired: it ended, stalls, or is cut off"
+        told = "its lease has expired: it crashed, stalls, or is cut off"
         return _entry("silent", subject, now.host, told)
     if now.alive and not before.alive:
         return _entry("back", subject, now.host, "its lease is renewed")

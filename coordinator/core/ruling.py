@@ -179,7 +179,7 @@ class Ruler:
             mode=Mode.OBSERVE,
             previous=target,
             target=target,
-            reason=f"first look: {target} workers stay as they are",
+            reason=f"first observation: {target} workers stay as they are",
             clamps=chosen.clamps,
             inputs=inputs,
         )

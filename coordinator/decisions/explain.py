@@ -25,7 +25,7 @@ def sentences(record: DecisionRecord) -> list[str]:
         *_computed(record),
         *_overlays(record),
         *_alternative(record),
-        *([f"Command {record.command} told the consumer."] if record.command else []),
+        *([f"Command {record.command} informed the consumer."] if record.command else []),
         *([] if record.outcome is None else [_outcome(record.outcome)]),
     ]
 
@@ -68,7 +68,7 @@ def _are_sound(figures: Sequence[float]) -> bool:
 def _headline(record: DecisionRecord) -> str:
     by = {
         Mode.MANUAL: "set manually",
-        Mode.OBSERVE: "first look of a new leader",
+        Mode.OBSERVE: "first observation of a new leader",
         Mode.AUTOMATIC: f"policy {record.policy}, version {record.version}",
     }[record.mode]
     what = (
@@ -121,7 +121,7 @@ def _sized(work: Work) -> Iterator[str]:
         )
     wanted = size(work)
     least = max(wanted.least, 0)
-    yield f"So at least {least} workers are needed, and more than {wanted.most} would idle."
+    yield f"So at least {least} workers are needed, and more than {wanted.most} would be idle."
 
 
 def _overlays(record: DecisionRecord) -> Iterator[str]:
@@ -145,12 +145,12 @@ def _alternative(record: DecisionRecord) -> Iterator[str]:
     work = work_of(record)
     if work is not None and record.target > count > work.steady and work.waiting:
         left_s = work.waiting_s / (count - work.steady)
-        yield f"It would have taken {left_s:.1f} s for the jobs that waited."
+        yield f"It would have taken {left_s:.1f} s for the waiting jobs."
 
 
 def _outcome(outcome: Outcome) -> str:
     cycles = f"{outcome.cycles} cycle" + ("" if outcome.cycles == 1 else "s")
-    after = f"{cycles} later" if outcome.cycles else "When the next leader looked"
+    after = f"{cycles} later" if outcome.cycles else "At the next leader's first observation"
     return (
         f"{after}: {outcome.workers} workers of which {outcome.busy} busy, {outcome.backlog} jobs "
         f"ready, {outcome.finished_per_s:.1f} executions ended per second."

@@ -61,7 +61,7 @@ class DoctorWatch:
 
     def start(self) -> None:
         """Start; call once. Raises NoThreadError."""
-        start_thread(self._thread, "to judge the queue")
+        start_thread(self._thread, "for the doctor")
 
     def stop(self) -> None:
         """Stop soon, without waiting. Idempotent, legal before start."""
@@ -117,7 +117,7 @@ class DoctorWatch:
                     pause_s = min(pause_s, _FIRST_S)
             except Exception as error:  # whatever it is, the next look starts over
                 if not self._trouble:
-                    _log.exception("the queue cannot be judged; trying again: %s", error)
+                    _log.exception("the doctor cannot inspect the queue; retrying: %s", error)
                 self._trouble = True
             else:
                 self._trouble = False

@@ -228,7 +228,7 @@ class Mover:
             part = move.part(way.source, way.dest)
             self._change(record, part, moving=slots_text(slots))
             return 0.0
-        self._wait_for(record, move, f"jobs that run of {len(running)} task groups, such as "
+        self._wait_for(record, move, f"running jobs of {len(running)} task groups, such as "
                        f"{running[0][1].decode('utf-8', 'backslashreplace')}")  # fmt: skip
         return _BUSY_S
 
@@ -304,5 +304,5 @@ class Mover:
         aborted = move.stage is Stage.ABORTING
         ended = move.over(Stage.ABORTED if aborted else Stage.ENDED)
         self._open(record, ended, **records.over(self._pool.config.topology.view, move))
-        _log.info("the move %s is over: %s", move.text, ended.stage)
+        _log.info("the move %s has ended: %s", move.text, ended.stage)
         return self._forget()

@@ -1,4 +1,4 @@
-"""As many workers as finish the backlog within a wanted wait, besides those that are busy.
+"""As many workers as finish the backlog within a target wait, besides those that are busy.
 
     target = busy + backlog x seconds per job / wait_s
 
@@ -35,7 +35,7 @@ class TargetWaitState(PolicyState):
 
 
 class TargetWaitPolicy(Policy[TargetWaitSettings, TargetWaitState]):
-    """Size the pool so that the backlog starts within a wanted wait."""
+    """Size the pool so that the backlog starts within a target wait."""
 
     name = "target-wait"
     version = 1
@@ -63,5 +63,5 @@ class TargetWaitPolicy(Policy[TargetWaitSettings, TargetWaitState]):
 
 
 def workers_for(backlog: int, service_s: float, wait_s: float) -> int:
-    """Return how many workers start this backlog within the wanted wait (Little's law)."""
+    """Return how many workers start this backlog within the target wait (Little's law)."""
     return math.ceil(backlog * service_s / wait_s)

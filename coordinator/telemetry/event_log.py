@@ -98,9 +98,15 @@ def _tell_schedule(
         case e.ScheduleFired(name, job_id, late_s):
             log.info("schedule %s: enqueued %s", name, job_id, extra={"late_s": round(late_s, 3)})
         case e.SchedulePassed(name, "missed", count):
-            log.warning("schedule %s: %d times were missed, and are not made up for", name, count)
+            log.warning(
+                "schedule %s: %d times were missed and will not be made up for", name, count
+            )
         case e.SchedulePassed(name, _, count):
-            log.info("schedule %s: %d times passed, as its last job has not ended", name, count)
+            log.info(
+                "schedule %s: %d times were skipped, since its previous job has not ended",
+                name,
+                count,
+            )
         case e.ScheduleFailed("", problem):
             log.warning("schedules cannot be read or recorded; retrying: %s", problem)
         case e.ScheduleFailed(name, problem):
@@ -117,16 +123,18 @@ def _tell_others(log: logging.Logger, event: object) -> None:
             )  # fmt: skip
         case e.ScalingRefused(version, problem):
             log.warning(
-                "the scaling record (version %d) is not obeyed; what held before does: %s",
+                "the scaling record (version %d) is invalid; the previous one stays in force: %s",
                 version,
                 problem,
             )
         case e.ShadowStarted(text):
-            log.info("shadow: %s runs beside the policy and moves nothing", text)
+            log.info("shadow: %s runs beside the policy without changing anything", text)
         case e.ShadowEnded(text, ""):
             log.info("shadow: %s has ended; `queuepool policy shadow` shows its figures", text)
         case e.ShadowEnded(text, problem):
-            log.warning("shadow: %s failed and was ended; nothing else is: %s", text, problem)
+            log.warning(
+                "shadow: %s failed and was stopped; nothing else is affected: %s", text, problem
+            )
         case e.ScheduleFired() | e.SchedulePassed() | e.ScheduleFailed():
             _tell_schedule(log, event)
         case e.FindingCame() | e.FindingWent():
@@ -167,7 +175,7 @@ def _tell_command(
             )
         case e.CommandFailed(_, problem):
             log.warning(
-                "%s may not have reached partition %d; it is repeated while needed: %s",
+                "%s may not have reached partition %d; it is repeated as long as it is needed: %s",
                 command.type,
                 command.partition,
                 problem,

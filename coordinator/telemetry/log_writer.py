@@ -109,14 +109,14 @@ class LogWriter:
                 self._store(entries)
             except UnavailableError as error:
                 self._put_back(entries)
-                self._complain("entries wait until it can: %s", error)
+                self._complain("entries are buffered until then: %s", error)
                 return False
             except QueuePoolError as error:  # not permitted, say: it will be no better later
                 self._dropped += len(entries)
-                self._complain("entries are lost until it can: %s", error)
+                self._complain("new entries are dropped until then: %s", error)
                 continue
             if self._trouble or self._dropped:
-                _log.info("the log is written again", extra={"left_out": self._dropped})
+                _log.info("the log can be written again", extra={"left_out": self._dropped})
             self._trouble, self._dropped = False, 0
 
     def _put_back(self, entries: Sequence[LogEntry]) -> None:

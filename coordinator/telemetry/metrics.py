@@ -65,12 +65,8 @@ class Metrics:
             "why",
             ("refused", "unanswered"),
         )
-        self._decisions = counter(
-            "decisions",
-            "Recorded decisions: changes, commands, new kinds of hold.",
-            "direction",
-            Direction,
-        )
+        meaning = "Recorded decisions: changes, commands, new kinds of hold."
+        self._decisions = counter("decisions", meaning, "direction", Direction)
         self._unseen = counter(
             "observe_failures",
             "Cycles in which a server's partitions could not be observed.",
@@ -85,9 +81,17 @@ class Metrics:
         self._broken = counter("turns_failed", "Passes that failed unexpectedly.")
         meaning = "Rejected calls of the gRPC API, by status code."
         self._refused = counter("calls_refused", meaning, "result", REFUSED)
+        self._add_schedules(registry)
+        self._observed = Partitions(store, most_partitions)
+        registry.register(self._observed)
+        registry.register(_Limits(limits or LimitBoard()))
+        registry.register(Moves(moves or MoveBoard()))
+
+    def _add_schedules(self, registry: CollectorRegistry) -> None:
+        counter = partial(_counter, registry)
         self._schedules = counter(
             "schedule_times",
-            "Times of schedules that fired, or passed without a job.",
+            "Times of schedules that fired, were missed or overlapped.",
             "outcome",
             ("fired", "missed", "overlapped"),
         )
@@ -98,10 +102,6 @@ class Metrics:
             buckets=_LATE_BUCKETS_S,
             registry=registry,
         )
-        self._observed = Partitions(store, most_partitions)
-        registry.register(self._observed)
-        registry.register(_Limits(limits or LimitBoard()))
-        registry.register(Moves(moves or MoveBoard()))
 
     def __call__(self, event: object) -> None:
         """Count one event."""
@@ -164,9 +164,9 @@ _OF_LIMITS: tuple[
     ],
     ...,
 ] = (
-    (GaugeMetricFamily, "queuepool_limit_rate", "Starts that a limit allows per second.", _per_s),
+    (GaugeMetricFamily, "queuepool_limit_rate", "Starts per second that a limit allows.", _per_s),
     (
-        CounterMetricFamily, "queuepool_limit_granted", "Starts that a limit granted.",
+        CounterMetricFamily, "queuepool_limit_granted", "Starts granted by a limit.",
         lambda limit: limit.granted,
     ),
     (

@@ -22,13 +22,17 @@ class Moves(Collector):
         seen, jobs_left = self._board.under_way, self._board.jobs_left
         slots_left = 0 if seen is None else seen.slots_left
         for name, meaning, value in (
-            ("running", "1 while a move of slots is under way.", seen is not None),
-            ("seconds", "Time since the move that is under way was asked for.", self._seconds()),
-            ("slots_left", "Slots that are not yet where the move is to bring them.", slots_left),
-            ("jobs_left", "Jobs that this process is to carry, about.", jobs_left),
+            ("running", "1 while a move of slots is running.", seen is not None),
+            ("seconds", "Time since the running move was requested.", self._seconds()),
+            ("slots_left", "Slots that the running move has not moved yet.", slots_left),
+            (
+                "jobs_left",
+                "Approximate number of jobs that this process has yet to move.",
+                jobs_left,
+            ),
         ):
             yield GaugeMetricFamily(f"queuepool_move_{name}", meaning, value)
-        meaning = "Jobs that this process has carried to another partition."
+        meaning = "Jobs that this process has moved to another partition."
         yield CounterMetricFamily("queuepool_move_jobs_carried", meaning, self._board.carried)
 
     def _seconds(self) -> float:

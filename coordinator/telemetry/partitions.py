@@ -64,7 +64,7 @@ _FAMILIES = (
         },
     ),
     _Family(
-        GaugeMetricFamily, "queuepool_workers", "Workers wanted, alive, and with a job.", "state",
+        GaugeMetricFamily, "queuepool_workers", "Workers by state: target, running, busy.", "state",
         lambda view, state: {"target": view.target} | _threads(state.owner),
     ),
     _Family(
@@ -80,7 +80,7 @@ _FAMILIES = (
     ),
     _Family(
         GaugeMetricFamily, "queuepool_jobs_of_unknown_tasks",
-        "Delayed jobs whose task no consumer of the partition knows.", "",
+        "Delayed jobs whose task no consumer of the partition has registered.", "",
         lambda _, state: {"": state.aside},
     ),
     _Family(

@@ -55,13 +55,14 @@ def add_grpc(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--grpc",
         metavar="HOST:PORT",
-        help="the coordinator (QUEUEPOOL_GRPC); without one, the servers are asked directly",
+        help="the coordinator (default: QUEUEPOOL_GRPC); without one, the servers are used "
+        "directly",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """An act that is kept in the log. what: in its command's words.
+    """An action that is recorded in the log. what: in its command's words.
 
     shows: the arguments that say on what; --name, or --name:attribute, are shown with their names,
     =word is shown as it is. only: it acts with one of these arguments; unless: without this one.
@@ -76,9 +77,9 @@ class Logged:
 def add_reason(
     parser: argparse.ArgumentParser, what: str, shows: str = "", *, only: str = "", unless: str = ""
 ) -> None:
-    """Add --reason, and have what the command does kept in the log; see Logged."""
+    """Add --reason, and record what the command does in the log; see Logged."""
     parser.add_argument(
-        "--reason", default="", metavar="TEXT", help="why, for the log (`queuepool log`)"
+        "--reason", default="", metavar="TEXT", help="reason, recorded in the log (`queuepool log`)"
     )
     parser.set_defaults(logged=Logged(what, tuple(shows.split()), only, unless))
 
@@ -109,7 +110,7 @@ def place(text: str) -> tuple[int, str]:
     number, slash, pool = text.partition("/")
     if not (number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER):
         raise argparse.ArgumentTypeError(
-            f"{shown(text)} is no partition: use its number, such as 3, or 3/video for a pool"
+            f"{shown(text)} is not a partition: use a number, such as 3, or 3/video for a pool"
         )
     if slash and not is_pool(pool):
         raise argparse.ArgumentTypeError(f"{shown(pool)} is not the name of a pool")
@@ -147,5 +148,5 @@ def rate(text: str) -> float:
     match = _RATE.fullmatch(text)
     found = float(match[1]) / {"s": 1, "min": 60, "h": 3600}[match[2] or "s"] if match else 0.0
     if found <= 0:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is no rate: use 50/s, 100/min or 500/h")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a rate: use 50/s, 100/min or 500/h")
     return found

@@ -21,16 +21,16 @@ _MOST_KEEP_S = 30 * DAY_S
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """The job that runs when all jobs of a call have ended, with their results at hand.
+    """The job that runs once all jobs of a call have ended, with access to their results.
 
-    task: its name or function, or a job made by `task.job(...)`; payload: as for enqueue.
-    partition_key: default: that of the jobs, if they share one. on_failure: what it means that jobs
-    died, were cancelled or expired: "fail": this one dies, when all have ended; "partial": it runs,
-    and sees which; "wait": it waits until the dead are replayed or discarded. deadline_s: when it
-    waits no longer, at most 90 days; on_deadline: it dies ("fail"; the default with on_failure
-    "fail") or runs with what there is ("partial"). keep_s: how long results are kept afterwards, at
-    least until it has ended. batch_id: a text of your own: a repetition of the whole call with it
-    adds nothing twice. The other options: as for enqueue.
+    task: a name, a function, or a job made by `task.job(...)`; payload: as for enqueue.
+    partition_key: by default that of the jobs, if they share one. on_failure: what happens if jobs
+    died, were cancelled or expired: "fail": this job dies once all have ended; "partial": it runs
+    and sees which failed; "wait": it waits until dead jobs are replayed or discarded. deadline_s:
+    how long it waits, at most 90 days; on_deadline: it dies ("fail"; the default with on_failure
+    "fail") or runs with the results so far ("partial"). keep_s: how long results are kept after
+    that, at least until it has ended. batch_id: your own id; repeating the whole call with it adds
+    nothing twice. Other options: as for enqueue.
     """
 
     task: str | Callable[..., Any] | Job[Any]

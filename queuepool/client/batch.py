@@ -39,8 +39,8 @@ class _Page(NamedTuple):
         """Return the steps to read instead. Raises InvalidInputError if that one is none."""
         found = [each for each in self.steps if step in (None, each[0])]
         if step is not None and not source and not found:
-            names = ", ".join(name for name, _batch in self.steps) or "it is in no flow"
-            raise InvalidInputError(f"this job follows no step {shown(step)}: {names}")
+            names = ", ".join(name for name, _batch in self.steps) or "it is not part of a flow"
+            raise InvalidInputError(f"this job does not follow step {shown(step)}: {names}")
         return found
 
     def of(self, step: str) -> list[BatchResult]:
@@ -113,7 +113,7 @@ class _Batch:
             page = verb.read(reply)
             if page.state is BatchState.UNKNOWN:
                 raise InvalidInputError(
-                    f"there is no batch {name}: it was forgotten, or never defined"
+                    f"there is no batch {name}: it has expired or never existed"
                 )
             if page.steps:
                 return _Page([], False, page.steps)

@@ -99,8 +99,8 @@ def seal(config: PoolConfig, name: str, jobs: int) -> Steps[None]:
     sealed = yield from ask_home(config, name, flow.seal_batch(name, jobs))
     if sealed == -1:
         raise InvalidInputError(
-            f"batch {name} was enqueued before with another number of jobs than {jobs:,}: a "
-            "repetition of the call must have the same jobs, in the same order"
+            f"batch {name} was enqueued before with another number of jobs than {jobs:,}: repeat "
+            f"the call with the same jobs, in the same order"
         )
 
 
@@ -164,8 +164,8 @@ class Continuation:
         chunk.ids[0] = chunk.runs[-2] = job_id
         if chunk.partition == LEGACY:
             raise InvalidInputError(
-                "a batch has its home in a partition, and jobs of this key go to the legacy place "
-                "still: `queuepool migrate shift` first. Nothing was enqueued"
+                "batches need partitions, and jobs of this key still go to the legacy place: run "
+                "`queuepool migrate shift` first. Nothing was enqueued"
             )
         return chunk
 
@@ -184,8 +184,8 @@ def continuation(
     key = after.partition_key or getattr(own, "partition_key", None) or partition_key
     if not isinstance(key, (str, bytes)):
         raise InvalidInputError(
-            "After needs a partition_key, since the jobs of the call do not share one: it says "
-            "where the continuation runs"
+            "After needs a partition_key, since the jobs of the call do not share one: it "
+            "determines where the continuation runs"
         )
     tenant = after.tenant or getattr(own, "tenant", None)
     delay_s = after.deadline_s + LATER_S

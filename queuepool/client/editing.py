@@ -19,12 +19,12 @@ from queuepool.verbs.operator import verbs as operate
 
 _TRIES = 3
 _WHY_NOT = {
-    "unknown": "it has ended, or was never here",
-    "in-flight": "it runs, or is about to: cancel it, or wait until it has failed",
+    "unknown": "it has ended or never existed",
+    "in-flight": "it is running or about to: cancel it, or wait until it has failed",
     "cancelled": "it was cancelled",
-    "changed": "it changes all the time",
-    "moving": "its group is on its way to another partition: repeat this when `queuepool moves` "
-    "says that it has arrived",
+    "changed": "it keeps changing",
+    "moving": "its group is being moved to another partition: repeat this when `queuepool moves` "
+    "shows that it has arrived",
 }
 
 
@@ -60,7 +60,8 @@ def run_now(config: PoolConfig, job_id: str, partition: int | None) -> Steps[Job
         if done.kept_out:
             raise UnchangeableJobError(
                 job_id,
-                "another job holds its unique key, or its group is on its way to another partition",
+                "another job holds its unique key, or its group is being moved to another "
+                "partition",
             )
     return status.state
 

@@ -28,5 +28,5 @@ def raise_for_state(status: JobStatus) -> bool:
     if status.state is JobState.CANCELLED:
         raise JobCancelled(f"job {status.job_id} was cancelled")
     if status.state is JobState.EXPIRED:
-        raise JobExpired(f"job {status.job_id} did not start in the time that it had")
+        raise JobExpired(f"job {status.job_id} did not start before it expired")
     return status.state is JobState.DONE

@@ -45,6 +45,13 @@ def check_settings(
         check_tier(tier, f", or {OWN}: each job has its own")
 
 
+_NO_JOBS = (
+    "group {!r} has no jobs: none were enqueued, or they ended some time ago and the group was "
+    "forgotten, so there is nothing to configure, hold or release. Enqueue its jobs first, "
+    "configure it with create=True (--create), or hold their partition"
+)
+
+
 def configure_group(
     config: PoolConfig,
     route: Route,
@@ -79,11 +86,7 @@ def configure_group(
 
     found = yield from following(config, asking)
     if all(changed is None for changed in found):
-        raise UnknownGroupError(
-            f"group {key!r} has no jobs: none were enqueued, or they ended some time ago and the "
-            "group was forgotten, so there is nothing to configure, hold or release. Enqueue its "
-            "jobs first, configure it with create=True (--create), or hold their partition"
-        )
+        raise UnknownGroupError(_NO_JOBS.format(key))
     if tier is not None:
         yield from following(config, lambda view: _follow_at_gates(config, view, route))
     return any(found)

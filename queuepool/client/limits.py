@@ -24,12 +24,12 @@ Page = tuple[list[LimitStatus], str]
 
 
 class UnknownLimitError(InvalidInputError):
-    """Nobody has set this limit, and no job that names it was about to start lately."""
+    """No operator has set this limit, and no job has needed it recently."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"limit {name!r} is unknown: nobody has set it, and no job that names it was about to "
-            "start within the last day. `queuepool limit list` shows those that are known"
+            f"limit {name!r} is unknown: no operator has set it, and no job has needed it within "
+            "the last day. `queuepool limit list` shows known limits"
         )
 
 

@@ -197,7 +197,7 @@ class QueuePool(Whereabouts, BasePool[Port]):
         >>> print(pool.status(job.job_id).state)
         delayed
 
-        Without it, an id that the library made names it; for an id of your own all partitions
+        Without it, an id that the library made names it; for your own ids all partitions
         are asked. Raises InvalidInputError when several have a job of that id.
         """
         return self.job(job_id, partition_key=partition_key).status()

@@ -25,8 +25,8 @@ class ChangedMeanwhileError(QueuePoolError):
 
     def __init__(self, wanted: int, there: int) -> None:
         super().__init__(
-            f"the scaling record was changed meanwhile: it has version {there}, not {wanted}; "
-            "nothing was set. Look at it (`queuepool policy show`), then repeat the call"
+            f"the scaling record has been changed: it has version {there}, not {wanted}; nothing "
+            f"was set. Check it (`queuepool policy show`), then repeat the call"
         )
 
 

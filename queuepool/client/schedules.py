@@ -30,9 +30,7 @@ class UnknownScheduleError(InvalidInputError):
     """There is no schedule of that name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(
-            f"there is no schedule {name!r}; `queuepool schedule list` shows those that there are"
-        )
+        super().__init__(f"there is no schedule {name!r}; `queuepool schedule list` shows all")
 
 
 def job_of(producer: Producer, schedule: Schedule, job_id: str) -> Chunk:
@@ -104,8 +102,8 @@ class _Schedules:
         changed = yield from self._ask(verb)
         if changed < 0:
             raise InvalidInputError(
-                f"there are {MAX_SCHEDULES:,} schedules, and no more are possible: remove some, "
-                "or let one job enqueue what several do"
+                f"there are {MAX_SCHEDULES:,} schedules, and no more are possible: remove some, or "
+                f"combine several into one job"
             )
         return changed > 0
 
@@ -141,7 +139,7 @@ class _Schedules:
             raise UnknownScheduleError(name)
         if status.schedule is None:
             raise InvalidInputError(
-                f"what is stored of schedule {name!r} is damaged: {status.problem}; set it again"
+                f"the stored schedule {name!r} is damaged: {status.problem}; set it again"
             )
         job_id = f"{name}:run-{secrets.token_hex(6)}"
         chunk = job_of(self._producer, status.schedule, job_id)

@@ -91,7 +91,7 @@ class Whereabouts:
         kinds: Collection[LogKind | str] = (),
         most: int = 1000,
     ) -> list[LogEntry]:
-        """Return what happened to the queue, and who did what and why, in the order of the times.
+        """Return operator actions and events of the queue, in the order of their times.
 
         since, until: a datetime, or a timedelta: that long ago. kinds: such as "act"; all if none
         is named. most: the newest so many. What producers and handlers do to jobs is not in it.

@@ -143,9 +143,9 @@ class MovedError(UnavailableError):
     def __init__(self, version: int) -> None:
         self.version = version
         super().__init__(
-            f"the partition has given these jobs to another one, as version {version} of the route "
-            "says, which could not be read in time; nothing was written. Retry later with the same "
-            "ids. If that lasts, the route record may be lost: run `queuepool check`."
+            f"these jobs belong to another partition by version {version} of the route, which "
+            f"could not be read in time; nothing was written. Retry later with the same ids. If "
+            f"this persists, the route record may be lost: run `queuepool check`."
         )
 
 
@@ -176,8 +176,8 @@ class QueueFullError(UnavailableError):
         super().__init__(
             f"partition {partition} is full: {depth:,} jobs in {size_bytes:,} bytes are "
             f"unfinished, and {rejected:,} more would exceed {limit}, so they were not "
-            "enqueued. Retry later with the same ids (enqueue_many waits if wait_when_full_s "
-            "is set). If jobs are ready, add workers; delayed jobs need time, or a higher "
+            "enqueued. Retry later with the same ids (enqueue_many waits if wait_when_full_s is "
+            "set). If jobs are ready, add workers; delayed jobs need time, or a higher "
             "limit."
         )
 

@@ -60,7 +60,7 @@ class JobCancelled(JobError):  # noqa: N818 - a state, not a failure
 
 
 class JobExpired(JobError):  # noqa: N818 - a state, not a failure
-    """The job whose result was wanted did not start in the time that it had, and never will."""
+    """The job whose result was wanted did not start before it expired, and never will."""
 
 
 class JobTimeoutError(JobError):

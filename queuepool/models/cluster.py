@@ -53,7 +53,7 @@ class PartitionState:
     counters: enqueued done failed retried died cancelled duplicate recovered fenced evicted
     discarded replayed duplicate_finish rollback_finish conflicts expired replaced admitted; a
     missing one is 0.
-    aside: the delayed jobs whose task no consumer of the partition knows; aside_tasks: some of
+    aside: delayed jobs whose task no consumer of the partition has registered; aside_tasks: some of
     these tasks.
     held: the ready jobs that are not in `ready`, as their group is held, or the whole partition;
     held_ms: since when that is held, None when it is not. capped: those that wait because their

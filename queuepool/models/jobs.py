@@ -83,7 +83,7 @@ class EnqueueStatus(StrEnum):
     """The outcome of one job of an enqueue call."""
 
     ACCEPTED = "accepted"
-    # The id was accepted before; nothing changed. With an id of your own, that may have been an
+    # The id was accepted before; nothing changed. With your own id, that may have been an
     # earlier attempt of this same call whose reply was lost.
     DUPLICATE = "duplicate"
     CONFLICT = "conflict"  # not enqueued: the job of this id, not ended, has its unique key

@@ -71,9 +71,7 @@ def _parsed(part: str) -> PoolPlan:
     kind, least = Kind(found[2] or Kind.THREADS), int(found[3])
     most = int(found[4]) if found[4] else least
     if most < least:
-        raise ValueError(
-            f"pool {name!r}: {least}..{most} is upside down; the smaller number comes first"
-        )
+        raise ValueError(f"pool {name!r}: {least}..{most}: the smaller number must come first")
     limit = _MAX_PROCESSES if kind is Kind.PROCESS else MAX_WORKERS
     if not 1 <= least <= most <= limit:
         raise ValueError(f"pool {name!r}: {least}..{most}: use 1 to {limit} for kind {kind}")

@@ -42,7 +42,7 @@ def id_of_time(name: str, due_ms: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A job that is enqueued again and again: at times of a cron text, or at equal intervals.
+    """A job that is enqueued repeatedly: at the times of a cron expression, or at intervals.
 
     task, payload, partition_key (default: the name) and the options from tenant on: as for enqueue.
     cron: "30 3 * * MON-FRI", in timezone. every: seconds, a timedelta, or "10m"; multiples of it

@@ -122,7 +122,7 @@ def split(key: bytes, separator: str) -> tuple[bytes, bytes] | None:
         return tenant_bytes(tenant.decode()), rest
     except (UnicodeDecodeError, InvalidInputError):
         raise InvalidInputError(
-            f"partition_key={shown(key)}: what stands before {separator!r} is the tenant "
+            f"partition_key={shown(key)}: the part before {separator!r} is the tenant "
             "(QUEUEPOOL_TENANT_SEPARATOR), which has 1 to "
             f"{MAX_TENANT_BYTES} bytes of visible text (UTF-8)"
         ) from None

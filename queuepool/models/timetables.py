@@ -1,4 +1,4 @@
-"""When a schedule is due: at times of a cron text in a time zone, or at equal intervals. Pure.
+"""When a schedule is due: at the times of a cron expression in a time zone, or at intervals. Pure.
 
     30 3 * * MON-FRI      minute, hour, day of the month, month, day of the week
     0 */2 1,15,L * *      lists, ranges (1-5), steps (*/2, 8-18/2); L is the last day of the month
@@ -8,7 +8,7 @@ change, as most crons do it:
 
 - A fixed time, whose minute and hour do not begin with `*`, is due once a day: what the change
   skips is due right after it, what it repeats is due the first time.
-- Any other follows the clock on the wall: `*/15 * * * *` is due every 15 minutes, also within the
+- Any other follows the wall clock: `*/15 * * * *` is due every 15 minutes, also within the
   repeated hour; what is skipped is not due.
 """
 
@@ -85,7 +85,7 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """The times of a cron text in a zone; see parse_cron. weekdays: Sunday is 0.
+    """The times of a cron expression in a zone; see parse_cron. weekdays: Sunday is 0.
 
     either: whether a day of the month or of the week suffices. fixed: whether it is a fixed time.
     """
@@ -180,7 +180,7 @@ def _end_of_gap(before: int, after: int, zone: tzinfo) -> int:
 
 
 def parse_cron(text: str, zone: tzinfo) -> Cron:
-    """Return the times of a cron text. Raises ValueError."""
+    """Return the times of a cron expression. Raises ValueError."""
     words = _NAMED.get(text.strip().lower(), text).split() if len(text) <= MAX_TEXT else []
     if len(words) != len(_FIELDS):
         raise ValueError(

@@ -99,7 +99,7 @@ def _unflagged(config: PoolConfig, record: RouteRecord) -> str:
         )
     return (
         f"{_named(config)} has partitions; QUEUEPOOL_PARTITIONED=false would store jobs where no "
-        f"consumer looks. {remedy}, or use another QUEUEPOOL_STAGE or QUEUEPOOL_QUEUE"
+        f"consumer reads. {remedy}, or use another QUEUEPOOL_STAGE or QUEUEPOOL_QUEUE"
     )
 
 

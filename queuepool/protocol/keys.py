@@ -102,7 +102,7 @@ SYSTEM_KEYS: dict[str, tuple[str, str]] = {
     "policy": ("HASH", "the scaling record: what operators set, its version, by whom and when"),
     "schedules": ("HASH", "schedule -> version, times, who, JSON; version of all, under no name"),
     "fired": ("HASH", "schedule -> what the leading coordinator has done of it"),
-    "log:<kind>": ("STREAM", "who did what and why, and what happened: act, finding, leader, ..."),
+    "log:<kind>": ("STREAM", "operator actions and events: act, finding, leader, ..."),
     "route": (
         "HASH",
         "where jobs are: version, partitions, layout, created ms, slots, servers, moving, and more",

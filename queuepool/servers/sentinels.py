@@ -125,7 +125,7 @@ class _Finder:
                 if self._addresses[0] != address:
                     self._addresses = [address, *(a for a in self._addresses if a != address)]
                 return found
-            problems.append(f"{address[0]}:{address[1]} knows no {self._service!r}")
+            problems.append(f"{address[0]}:{address[1]} does not know {self._service!r}")
         raise redis.ConnectionError(
             f"no sentinel knows the primary of {self._service!r} ({'; '.join(problems)[:400]})"
         )

@@ -15,7 +15,7 @@ from queuepool.routing.topology import Topology
 class PoolConfig:
     """Everything a Queue Pool needs. Limits hold for each partition.
 
-    tenant_separator: what stands before it in a partition key is the tenant; '': keys name none.
+    tenant_separator: the part of a partition key before it is the tenant; '': keys name none.
     retry_for_s must stay below 60: ids of finished jobs are remembered that long, which makes a
     repeated enqueue harmless. confirm_replicas: None means 1 if replicated, else 0.
     """

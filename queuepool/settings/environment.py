@@ -51,7 +51,8 @@ class QueuePoolSettings(BaseSettings):
         4, "Number of partitions, with one consumer each.", ge=1, le=4096, validate_default=True
     )
     partitioned: bool = setting(
-        True, "false: a queue without partitions, or one that leaves that; see docs/migration.md."
+        True,
+        "false: a queue without partitions, or one that is being migrated; see docs/migration.md.",
     )
     stage: str = setting("dev", "Part of every key: separates environments.")
     queue: str = setting("main", "Part of every key: separates applications.")
@@ -77,7 +78,8 @@ class QueuePoolSettings(BaseSettings):
     )
     tenant_separator: str = setting(
         "",
-        "Ends the tenant at the beginning of a partition key, such as :; empty: keys name none.",
+        "Separates the tenant from the rest of a partition key, such as :; empty: keys contain no "
+        "tenant.",
     )
 
     tls_ca: Path | None = setting(None, "PEM of the CA of the servers, for rediss:// URLs.")

@@ -122,7 +122,8 @@ class _Function:
             if not isinstance(name, str) or not is_limit_name(name):
                 raise InvalidInputError(
                     f"limit: the function returned {shown(made)} for this job, and {shown(name)} "
-                    "is no name of a limit: return a name of 1 to 64 of A-Z a-z 0-9 _ . : @ / -, "
+                    "is not a valid limit name: return a name of 1 to 64 of A-Z a-z 0-9 _ . : @ / "
+                    "-, "
                     "a list of names, or None; nothing was enqueued for it"
                 )
         return names
@@ -164,7 +165,8 @@ def _template(text: str, parts: Sequence[str], takes: Signature | None) -> _Temp
     for field in fields:
         if not takes.takes(field):
             raise InvalidInputError(
-                f"limit={shown(text)}: {shown(field)} is no parameter of task {shown(takes.task)}; "
+                f"limit={shown(text)}: {shown(field)} is not a parameter of task "
+                f"{shown(takes.task)}; "
                 f"name fields of its payload: {', '.join(sorted(takes.names)) or 'it has none'}"
             )
     return _Template(text, tuple(parts), tuple(map(takes.default_of, fields)))
@@ -184,7 +186,8 @@ def refuse_other_definitions(task: Task, tasks: Iterable[Task]) -> None:
             for limit in limits:
                 if _shape(known) == _shape(limit) and known.definition != limit.definition:
                     raise InvalidInputError(
-                        f"limit {shown(limit.name)} is declared twice, and not alike: {known} by "
+                        f"limit {shown(limit.name)} is declared twice, with different values: "
+                        f"{known} by "
                         f"task {other.name!r}, {limit} by task {task.name!r}. Create one Limit, "
                         "and use it in both places"
                     )

@@ -205,7 +205,7 @@ class Registry:
                 )
             return given.__wrapped__
         if isinstance(given, type) or not callable(given):
-            kind = "a class" if isinstance(given, type) else "nothing that can be called"
+            kind = "a class" if isinstance(given, type) else "not callable"
             raise InvalidInputError(
                 f"@task on {shown(given)}, which is {kind}: decorate a function or an `async def`"
             )

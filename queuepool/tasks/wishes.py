@@ -48,7 +48,7 @@ def key_of_fields(task: str, fields: Sequence[str] | None, takes: Signature) -> 
     names: tuple[Any, ...] = (fields,) if isinstance(fields, str) else tuple(fields)
     unknown = [name for name in names if not isinstance(name, str) or not takes.takes(name)]
     if unknown or not names:
-        what = f"{shown(unknown[0])} is no parameter" if unknown else "it names no parameter"
+        what = f"{shown(unknown[0])} is not a parameter" if unknown else "it names no parameter"
         raise InvalidInputError(
             f"task {task!r}: unique={shown(fields)}, but {what}: name the parameters whose values "
             'jobs must not share, such as unique=("account",)'

@@ -123,7 +123,9 @@ class Bulks:
         bulk = Bulk(secrets.token_hex(6), what, dict(given), rate, wanted, by, why)
         with self._lock:
             if sum(one.state == "running" for one in self._known.values()) >= _AT_ONCE:
-                raise RefusedError(f"{_AT_ONCE} such acts run already: wait, or stop one")
+                raise RefusedError(
+                    f"{_AT_ONCE} bulk actions are already running: wait, or stop one"
+                )
             self._known[bulk.name] = bulk
             while len(self._known) > _KEPT:
                 self._known.pop(next(iter(self._known)))
@@ -165,7 +167,7 @@ def count(pool: QueuePool, what: str, given: Mapping[str, str]) -> int:
 
 
 def end_of(bulk: Bulk) -> LogEntry:
-    """Return the entry of the log for the end of an act. Pure."""
+    """Return the log entry that ends a bulk action. Pure."""
     outcome = f"{bulk.changed:,} of {bulk.wanted:,} {WORDS[bulk.what]} in "
     outcome += format_duration(bulk.took_s)
     if bulk.state == "failed":
@@ -193,7 +195,7 @@ def _live(pool: QueuePool, bulk: Bulk) -> None:
     try:
         pool.carry_out(log.write([end_of(bulk)]))
     except Exception as error:  # whatever it is: the act itself is done
-        _log.warning("the end of act %s could not be kept in the log: %s", bulk.name, error)
+        _log.warning("the end of action %s could not be written to the log: %s", bulk.name, error)
 
 
 def _run(pool: QueuePool, bulk: Bulk) -> None:
@@ -218,7 +220,7 @@ def _conclude(bulk: Bulk, problem: str, took_s: float) -> None:
     if problem:
         bulk.text += f", then: {problem}"
     elif bulk.left > 0 and not stopped:
-        bulk.text += f"; {bulk.left:,} were not: they ended, or other jobs hold their unique keys"
+        bulk.text += f"; {bulk.left:,} were not, since they ended or other jobs hold their unique keys"
     ended = "incomplete" if bulk.left > 0 else "done"
     bulk.state = "failed" if problem else "stopped" if stopped else ended
 

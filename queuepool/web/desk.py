@@ -130,7 +130,7 @@ class Desk:
         try:
             events = self.hub.stream(name, render, every_s)
         except TooManyWatchersError:
-            return Response("too many watch already\n", 503, {"retry-after": "10"})
+            return Response("too many viewers already\n", 503, {"retry-after": "10"})
         headers = {"x-accel-buffering": "no"}
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
@@ -205,8 +205,8 @@ class Desk:
             await asyncio.wait_for(self.off_loop(write), _KEEP_S)
         except Exception as error:  # whatever it is: the act itself is done
             told = f"no answer within {_KEEP_S:g} s" if isinstance(error, TimeoutError) else error
-            _log.warning("an act could not be kept in the log of the queue: %s", told)
-            return f" (It could not be kept in the log: {words.clean(str(told), 200)})"
+            _log.warning("an action could not be written to the log of the queue: %s", told)
+            return f" (It could not be written to the log: {words.clean(str(told), 200)})"
         return ""
 
     def back(self, request: Request, path: str, kind: str, text: str) -> Response:

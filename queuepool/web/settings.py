@@ -23,26 +23,26 @@ class WebSettings(BaseSettings):
 
     model_config = read_from("QUEUEPOOL_WEB_")
 
-    host: str = setting("127.0.0.1", "Address to listen at.")
+    host: str = setting("127.0.0.1", "Address to listen on.")
     port: int | None = setting(
         None, f"Port; 0: a free one; empty: {USUAL_PORT}, or a free one if that is taken.",
         ge=0, le=65535,
     )  # fmt: skip
     token: SecretStr | None = setting(
-        None, "Tokens of operators, separated by commas; NAME:TOKEN says whose it is."
+        None, "Tokens of operators, separated by commas; NAME:TOKEN names its user."
     )
-    viewer_token: SecretStr | None = setting(None, "Tokens of viewers, who change nothing.")
+    viewer_token: SecretStr | None = setting(None, "Tokens of read-only viewers.")
     user_header: str = setting(
         "", "Header in which a trusted proxy names the user, such as X-Forwarded-User."
     )
     trusted_proxies: str = setting(
-        "127.0.0.1,::1", "Addresses of the proxies whose header counts, separated by commas."
+        "127.0.0.1,::1", "Addresses of the trusted proxies, separated by commas."
     )
     operators: str = setting(
         "", "Users of the proxy's header who may act, separated by commas; others are viewers."
     )
     hosts: str = setting(
-        "", "Host names of the page in browsers, separated by commas, besides localhost; * for any."
+        "", "Host names of the page besides localhost, separated by commas; * for any."
     )
     tls_cert: Path | None = setting(None, "PEM certificate, to serve HTTPS.")
     tls_key: Path | None = setting(None, "PEM key of the certificate.")
@@ -52,9 +52,7 @@ class WebSettings(BaseSettings):
     payloads: Literal["everyone", "operators", "nobody"] = setting(
         "operators", "Who sees payloads, results and tracebacks."
     )
-    masked: str = setting(
-        _MASKED, "Fields of payloads that are shown as dots: words that their names contain."
-    )
+    masked: str = setting(_MASKED, "Mask payload fields whose names contain one of these words.")
     trace_url: str = setting(
         "", "Where a trace is seen, such as https://traces.example.org/trace/{trace_id}."
     )
@@ -63,7 +61,9 @@ class WebSettings(BaseSettings):
     @model_validator(mode="after")
     def _whole(self) -> WebSettings:
         if (self.tls_cert is None) != (self.tls_key is None):
-            raise ValueError("QUEUEPOOL_WEB_TLS_CERT and QUEUEPOOL_WEB_TLS_KEY: set both, or none")
+            raise ValueError(
+                "QUEUEPOOL_WEB_TLS_CERT and QUEUEPOOL_WEB_TLS_KEY: set both, or neither"
+            )
         url = self.trace_url
         if url and not (url.startswith(("https://", "http://")) and "{trace_id}" in url):
             raise ValueError(
@@ -111,8 +111,8 @@ def load_settings(given: Mapping[str, Any] | None = None) -> WebSettings:
     settings = load(WebSettings, given)
     if not settings.is_local and not settings.knows_users:
         raise ConfigurationError(
-            f"QUEUEPOOL_WEB_HOST={settings.host}: others than this machine may reach the page only "
-            "with QUEUEPOOL_WEB_TOKEN, or through a proxy that names its users "
-            "(QUEUEPOOL_WEB_USER_HEADER)"
+            f"QUEUEPOOL_WEB_HOST={settings.host}: other machines may reach the page only with "
+            f"QUEUEPOOL_WEB_TOKEN, or through a proxy that names its users "
+            f"(QUEUEPOOL_WEB_USER_HEADER)"
         )
     return settings

@@ -50,17 +50,17 @@ def verdict_of(look: Look, now_s: float) -> Verdict:
     found = sorted(_findings(look, now_s), key=lambda one: order[one.severity])
     worst = [one for one in found if one.severity != "note"]
     if not worst:
-        return Verdict("good", "All well", tuple(found))
+        return Verdict("good", "No problems found", tuple(found))
     more = f", and {len(worst) - 1} more" if len(worst) > 1 else ""
     return Verdict(worst[0].severity, f"{worst[0].text}{more}", tuple(found))
 
 
 def _findings(look: Look, now_s: float) -> Iterator[Finding]:
     if look.problem:
-        since = f"; what is shown is {format_duration(now_s - look.at_s)} old" if look.at_s else ""
+        since = f"; the data shown is {format_duration(now_s - look.at_s)} old" if look.at_s else ""
         yield Finding("bad", f"{look.problem}{since}"[:400], "queuepool coordinator")
     elif now_s - look.at_s > _STALE_S:
-        yield Finding("bad", f"no news for {format_duration(now_s - look.at_s)}")
+        yield Finding("bad", f"no data for {format_duration(now_s - look.at_s)}")
     if look.doctor is not None:
         yield from map(_of_doctor, look.doctor.findings)
     elif look.cluster is not None:
@@ -78,7 +78,7 @@ def _of_doctor(one: doctor.Finding) -> Finding:
 
 def _of_one_look(look: Look) -> Iterator[Finding]:
     if not look.cluster.leader.epoch:
-        yield Finding("bad", "no coordinator leads, so worker counts stay", "queuepool check")
+        yield Finding("bad", "no coordinator leads; worker counts do not change", "queuepool check")
     for server in look.cluster.servers:
         if not server.reachable:
             yield Finding("bad", f"server {server.name} cannot be reached", "queuepool check")
@@ -87,11 +87,11 @@ def _of_one_look(look: Look) -> Iterator[Finding]:
         text = f"no consumer owns {_named(orphans)}"
         yield Finding("bad", text, "queuepool consumer", _link(orphans))
     if stale := [p for p in look.places if p.stale]:
-        yield Finding("bad", f"{_named(stale)}: not observed lately", "queuepool check")
+        yield Finding("bad", f"{_named(stale)}: not observed recently", "queuepool check")
     if aside := [p for p in look.places if p.set_aside]:
         jobs = sum(p.set_aside for p in aside)
         tasks = ", ".join(sorted({t for p in aside for t in p.unknown_tasks})[:_SHOWN])
-        text = f"{words.count(jobs)} jobs wait for tasks that no consumer knows: {tasks}"
+        text = f"{words.count(jobs)} jobs wait for tasks that no consumer has registered: {tasks}"
         yield Finding("warning", text, "queuepool status", _link(aside))
 
 

@@ -147,7 +147,7 @@ RETURNS = tuple(_RETURNS)
 
 @task(max_attempts=1)
 def returns(what: str) -> object:
-    """Return something that is no JSON, or too much of it."""
+    """Return something that is not JSON, or too much of it."""
     return _RETURNS[what]()
 
 

@@ -69,7 +69,7 @@ def test_a_partition_is_scaled_held_and_released(operator: Chromium, live: Live)
         operator.until(is_there, label)
 
     reload_until("Back to the policy")
-    assert "The policy decides again" in operator.act("Back to the policy")
+    assert "Automatic scaling resumed" in operator.act("Back to the policy")
     assert "Partition 1 is held" in operator.act("Hold")
     reload_until("Release")
     assert operator.act("Release") == "Partition 1 runs again."
@@ -164,7 +164,7 @@ def test_a_limit_is_set_paused_resumed_and_removed(operator: Chromium, live: Liv
     assert "Limit sms allows 5/s" in operator.act("Set a limit", limit="sms", rate="5")
     assert "is paused" in operator.push("button[aria-label='Pause sms']")
     assert "no longer paused" in operator.push("button[aria-label='Resume sms']")
-    assert "is forgotten" in operator.push("button[aria-label='Remove sms']")
+    assert "have been removed" in operator.push("button[aria-label='Remove sms']")
 
 
 def test_a_schedule_is_run_paused_resumed_and_removed(operator: Chromium, live: Live) -> None:

@@ -1,4 +1,4 @@
-"""The log, in memory and on real servers: who did what and why, bounded, each kind by itself."""
+"""The log, in memory and on real servers: actions and events, bounded per kind."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _check(cluster: LocalProcesses, pool: QueuePool, shell: Shell) -> None:
     assert more["workers"] > now["workers"] == 8
     assert more["eta"]["likely_s"] < now["eta"]["likely_s"]
     code, out, _ = shell.run_with("status", **variables)
-    assert "the jobs of now will have ended in " in out
+    assert "the current jobs will have ended in " in out
     group.wait(timeout_s=120, show=False)
     end_s = monotonic()
 

@@ -27,7 +27,7 @@ _OPERATORS = (
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A file with one change. line: where, from 1; text: what stands there in the file."""
+    """A file with one change. line: where, from 1; text: the original text."""
 
     file: str
     line: int

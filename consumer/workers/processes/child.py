@@ -120,7 +120,7 @@ class _Child:
 
     def _execute(self, order: Run) -> None:
         if self._runner is None:
-            raise RuntimeError("a job came before the application was named")
+            raise RuntimeError("a job arrived before the application was named")
         job = claimed(order.id, order.body, order.attempt, order.crashes, 0, monotonic())
         self._running = order.job, job
         with _within(order.trace):

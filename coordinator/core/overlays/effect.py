@@ -18,7 +18,7 @@ from coordinator.core.overlays.values import TIERS, ScaleMode
 from coordinator.policy.demand import Demand
 from queuepool.models import Owner
 
-_FACTOR, _STEP = 2, 8  # of a step for a wanted wait, whose gain the policy can check
+_FACTOR, _STEP = 2, 8  # of a step for a target wait, whose gain the policy can check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from coordinator.policy import Limits
 class Rules:
     """The overlays of one moment. floor, times: of the windows that are open, with their texts.
 
-    waits_s: tier -> wanted wait. guard_cpu, guard_memory: percent of a machine from which on its
+    waits_s: tier -> target wait. guard_cpu, guard_memory: percent of a machine from which on its
     partitions get no more workers. budget: workers over all partitions.
     """
 

@@ -4,7 +4,7 @@
     DAILY 22:00-06:00 profile=quiet             in UTC; from the day on which it begins
     2026-11-27 07:45-12:00 Europe/Berlin times=3    three times what the policy wants
 
-A window follows the clock on the wall: an hour that a change of clocks skips is not in it, one that
+A window follows the wall clock: an hour that daylight saving time skips is not in it, one that
 is repeated is in it twice.
 """
 
@@ -123,7 +123,7 @@ def _minutes(text: str) -> tuple[int, int]:
         else (-1, -1)
     )
     if not (0 <= begin < _DAY_MINUTES and 0 <= end <= _DAY_MINUTES):
-        raise ValueError(f"{shown(text)} is no span of a day: write 08:30-10:00")
+        raise ValueError(f"{shown(text)} is not a time span: write 08:30-10:00")
     if begin == end:
         raise ValueError(f"{text} is empty; 00:00-24:00 is a whole day")
     return begin, end
@@ -141,6 +141,6 @@ def _effect(name: str, value: str, word: str, profiles: tuple[str, ...]) -> int 
         if 1 < float(value) <= _MOST_TIMES:
             return float(value)
     elif name not in ("floor", "times"):
-        raise ValueError(f"{shown(word)} means nothing in a window: {_EXAMPLE}")
+        raise ValueError(f"{shown(word)} is unknown in a window: {_EXAMPLE}")
     bounds = f"1 to {_MOST_WORKERS}" if name == "floor" else f"above 1, at most {_MOST_TIMES:g}"
     raise ValueError(f"{shown(word)}: {name} is {bounds}")

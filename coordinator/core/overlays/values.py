@@ -46,7 +46,7 @@ class ScaleMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What a profile may set; None or absent: as without it. waits_s: tier -> wanted wait."""
+    """What a profile may set; None or absent: as without it. waits_s: tier -> target wait."""
 
     min_workers: int | None = None
     max_workers: int | None = None
@@ -89,8 +89,8 @@ def merged(
             _check_name(name)
     if pool != DEFAULT_POOL and changes.get("total_budget"):
         raise InvalidInputError(
-            "total_budget is for all pools together: set it without a pool. Of a pool itself, set "
-            "budget, or share"
+            "total_budget applies to all pools together: set it without a pool. For one pool, set "
+            "budget or share"
         )
     together = {**values, **{name: text.strip() for name, text in changes.items()}}
     kept = {name: text for name, text in sorted(together.items()) if text}
@@ -155,7 +155,7 @@ def _bounds(profile: str, given: Mapping[str, Any]) -> Bounds:
         named = f"{profile}." if profile else ""
         raise InvalidInputError(
             f"{named}min_workers={least} is above {named}max_workers={most}: lower it, or raise "
-            "the other"
+            f"the maximum"
         )
     waits_s = {tier: given[f"wait_s.{name}"] for tier, name in enumerate(TIERS) if
                f"wait_s.{name}" in given}  # fmt: skip
@@ -225,7 +225,7 @@ def _shadow(name: str, text: str) -> Candidate:
 
 def _of_policy(name: str, text: str) -> Any:
     if name not in _SETTINGS:
-        raise InvalidInputError(f"shadow: {shown(name)} is no setting of a policy")
+        raise InvalidInputError(f"shadow: {shown(name)} is not a setting of a policy")
     return _setting(name, text)
 
 

@@ -152,7 +152,7 @@ def read_line(raw: bytes, number: int) -> Line:
     try:
         line: Line = _lines.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRecordingError(number, f"not of a recording: {error}") from None
+        raise BadRecordingError(number, f"not part of a recording: {error}") from None
     if isinstance(line, Head) and line.format != FORMAT:
         problem = f"format {line.format}, of release {line.release[:40]}; {FORMAT} is understood"
         raise BadRecordingError(number, problem)

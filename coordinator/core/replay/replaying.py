@@ -69,7 +69,7 @@ def replayed(lines: Iterable[bytes]) -> Iterator[Replayed]:
                 case EndLine():
                     pass
                 case _:
-                    raise ValueError("a planner and a state come before cycles")
+                    raise ValueError("a planner and a state must precede cycles")
         except BadRecordingError:
             raise
         except (ValueError, TypeError, ArithmeticError, msgspec.MsgspecError) as error:
@@ -80,7 +80,7 @@ def _check_version(line: recording.PlannerLine, planner: Planner) -> None:
     if line.version != planner.policy.version:
         raise ValueError(
             f"policy {line.policy} had version {line.version}; this release has "
-            f"{planner.policy.version}, which decides otherwise"
+            f"{planner.policy.version}, which decides differently"
         )
 
 

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> Exit:
             )
             output.say(f"partition {place.name}: {found or 'clean'}")
     if unclean and arguments.repair:
-        output.remark("fixed what could be fixed; run it again to verify")
+        output.remark("fixed what could be fixed; run the command again to verify")
     elif unclean:
         raise CommandError(
             f"{unclean} partitions are not clean; `queuepool audit --repair` fixes what it can. "

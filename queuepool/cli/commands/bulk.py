@@ -69,9 +69,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--limit",
         action="append",
         metavar="NAME",
-        help="limit that holds for the jobs, or a template of columns: mail:{account}; up to 4",
+        help="limit for the jobs, or a template with columns: mail:{account}; up to 4",
     )
-    add("--tenant", metavar="NAME", help="whose turns the jobs use; tenants take turns")
+    add("--tenant", metavar="NAME", help="tenant of the jobs; tenants take turns")
     add(
         "--spread",
         type=positive,
@@ -79,14 +79,19 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="spread the group over N slots, so that N processes run it, in no order (default 1)",
     )
-    add("--pool", metavar="NAME", help="the worker pool that runs them (default: default)")
+    add("--pool", metavar="NAME", help="worker pool that runs the jobs (default: default)")
+    _add_options(parser)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add("--wait", action="store_true", help="wait until all jobs have ended")
     add("--timeout", type=duration, metavar="TIME", help="of --wait")
     add("--format", choices=("csv", "jsonl"), help="default: from the file's extension")
     add("--tier", choices=[tier.name.lower() for tier in Tier])
     add("--delay", type=duration, metavar="TIME", help="delay before the jobs may run")
-    add("--expires", type=duration, metavar="TIME", help="jobs start within this time, or never")
-    add("--max-attempts", type=positive, metavar="N", help="maximum number of executions")
+    add("--expires", type=duration, metavar="TIME", help="jobs not started within this time expire")
+    add("--max-attempts", type=positive, metavar="N", help="maximum number of attempts")
     add("--skip", type=count, default=0, metavar="N", help="skip the first rows")
     add(
         "--wait-when-full",
@@ -195,8 +200,8 @@ def _remark_on_conflicts(tally: Tally) -> None:
         )
     if tally.replaced:
         output.remark(
-            f"{tally.replaced:,} rows were not added: waiting jobs with their unique keys have "
-            "their payloads now"
+            f"{tally.replaced:,} rows were not added: waiting jobs with their unique keys now have "
+            f"their payloads"
         )
 
 
@@ -250,7 +255,7 @@ def _outcome(before: GroupStatus, after: GroupStatus) -> dict[str, int]:
 
 def _remedy(summary: dict[str, Any]) -> str:
     if not summary["dead"]:
-        return "None of them is stored any more, so enqueue their rows again"
+        return "None of them is still stored, so enqueue their rows again"
     which = (
         "them" if summary["dead"] == summary["died"] else (f"the {summary['dead']:,} still stored")
     )

@@ -1,4 +1,4 @@
-"""queuepool dead: jobs that failed permanently: list, show, sum up, replay or discard them."""
+"""queuepool dead: jobs that failed permanently: list, show, summarize, replay or discard them."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--limit", type=positive, default=50, help="default 50")
     for action in (replaying, discarding):
         add = action.add_argument
-        add("--all", action="store_true", help="every job that matches the filters")
-        add("--dry-run", action="store_true", help="only say how many jobs match")
+        add("--all", action="store_true", help="all jobs that match the filters")
+        add("--dry-run", action="store_true", help="only report how many jobs match")
         add("--limit", type=positive, metavar="N", help="at most this many jobs")
-        add("--rate", type=rate, metavar="RATE", help="at most so many a second: 50/s, 100/min")
+        add("--rate", type=rate, metavar="RATE", help="maximum rate: 50/s, 100/min")
     shows = "ids --partition --task --key --tenant --error --older-than --since --until --limit"
     add_reason(replaying, "dead replay", shows, unless="dry_run")
     add_reason(discarding, "dead discard", shows, unless="dry_run")
-    short = actions.add("digest", run_digest, "show the dead jobs in short")
+    short = actions.add("digest", run_digest, "summarize dead jobs")
     short.add_argument("--partition", type=count, metavar="N")
     add_json(short)
     discarding.add_argument("--yes", action="store_true", help="do not ask for confirmation")
@@ -153,9 +153,8 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
     _tell(arguments, past, {past: done.changed} | kept, done.changed)
     if done.kept_out:
         output.remark(
-            f"{len(done.kept_out):,} stay dead, as other jobs hold their unique keys, or their "
-            f"groups are on their way to another partition; "
-            f"replay them later: {' '.join(done.kept_out[:10])}"
+            f"{len(done.kept_out):,} stay dead, since other jobs hold their unique keys or their "
+            f"groups are being moved; replay them later: {' '.join(done.kept_out[:10])}"
         )
     missing = len(set(map(id_bytes, arguments.ids))) - done.matched
     if arguments.ids and missing > 0:

@@ -19,8 +19,10 @@ _LONGEST = 500  # characters of a line
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool decisions`."""
-    parser.add_argument("--partition", type=count, metavar="N", help="only of this one")
-    parser.add_argument("--pool", type=pool_name, metavar="NAME", help="of another pool of workers")
+    parser.add_argument("--partition", type=count, metavar="N", help="only this partition")
+    parser.add_argument(
+        "--pool", type=pool_name, metavar="NAME", help="a worker pool other than the default one"
+    )
     parser.add_argument("--limit", type=positive, default=20, metavar="N", help="default 20")
     add_grpc(parser)
     add_json(parser)
@@ -44,7 +46,7 @@ def run(arguments: argparse.Namespace) -> Exit:
             output.print_json(decision)
         return Exit.OK
     if not found:
-        output.say("no decisions are recorded")
+        output.say("no decisions have been recorded")
     for one in found:
         change = f"{one['previous']} -> {one['target']}"
         place = place_text(one["partition"], name)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
 
 DESCRIPTION = (
-    "Say what is wrong with the queue, since when, what it means, and what remedies it. "
-    "A coordinator judges every few seconds and remembers; without one, the servers are looked at "
-    "once, and what shows only over time is named as not judged. Exit code 0: nothing found; 1: "
-    "something found."
+    "Diagnose problems of the queue: since when, what they mean, and how to fix them. A "
+    "coordinator checks every few seconds and keeps a history; without one, the servers are "
+    "inspected once, and checks that need a history are listed as skipped. Exit code 0: no "
+    "problems; 1: problems found."
 )
 _LONGEST = 1000  # characters of a line
 
@@ -64,16 +64,16 @@ def _asked(client: QueuePoolClient) -> Verdict:
 def print_verdict(verdict: Verdict) -> None:
     """Print what was found, the worst first."""
     if verdict.well:
-        output.say("All well.")
+        output.say("no problems found")
     for one in verdict.findings:
         _print_finding(one)
     for why in dict.fromkeys(one.why for one in verdict.unjudged):
         kinds = ", ".join(one.kind for one in verdict.unjudged if one.why == why)
-        output.remark(f"not judged, {why}: {kinds}")
+        output.remark(f"skipped, {why}: {kinds}")
 
 
 def _print_finding(one: Finding) -> None:
     output.say(f"{one.severity:<9} {output.clean(one.subject, _LONGEST)}: {one.kind}")
-    since = "not known since when" if one.since_ms is None else f"since {when(one.since_ms)}"
+    since = "since an unknown time" if one.since_ms is None else f"since {when(one.since_ms)}"
     for label, text in (("", one.what), ("", since), ("", one.meaning), ("run: ", one.remedy)):
         output.say(f"          {label}{output.clean(text, _LONGEST)}")

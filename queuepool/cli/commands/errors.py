@@ -13,7 +13,7 @@ from queuepool.client.finding import SAMPLE
 
 DESCRIPTION = (
     "Count the errors of dead and retrying jobs. Errors of one task and type whose messages differ "
-    "only in numbers and in what is quoted have one fingerprint, which `queuepool dead replay "
+    "only in numbers and quoted text share a fingerprint, which `queuepool dead replay "
     "--error` and other commands take."
 )
 
@@ -21,11 +21,13 @@ DESCRIPTION = (
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool errors`."""
     parser.add_argument("--partition", type=count, metavar="N")
-    parser.add_argument("--limit", type=positive, default=30, help="errors to show (default 30)")
+    parser.add_argument(
+        "--limit", type=positive, default=30, help="number of errors to show (default 30)"
+    )
     parser.add_argument(
         "--exact",
         action="store_true",
-        help=f"look at every job; otherwise of more than {SAMPLE:,}, at that many, evenly spread",
+        help=f"read all jobs instead of an even sample of {SAMPLE:,}",
     )
     add_json(parser)
 
@@ -41,11 +43,11 @@ def run(arguments: argparse.Namespace) -> Exit:
             output.print_json(one)
         return Exit.OK
     if not found:
-        output.say("no job is dead or retrying")
+        output.say("no dead or retrying jobs")
         return Exit.OK
     draw(ERRORS, [error_cells(one) for one in shown])
     if len(found) > len(shown):
         output.remark(f"there are {len(found) - len(shown):,} more; --limit shows more of them")
     if not all(one.is_exact for one in found):
-        output.remark(f"~: follows from about {SAMPLE:,} jobs; --exact looks at all")
+        output.remark(f"~: estimated from about {SAMPLE:,} jobs; --exact reads all")
     return Exit.OK

@@ -21,11 +21,21 @@ of order or not idempotent. Needs no server. See docs/testing.md.
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool faults`."""
     add = parser.add_argument
-    add("scenario", metavar="MODULE:FUNCTION", help="takes a pool, returns how to read the world")
+    add(
+        "scenario",
+        metavar="MODULE:FUNCTION",
+        help="a function that takes a pool and returns one that reads the effects",
+    )
     add("--kind", dest="kinds", action="append", default=[], metavar="KIND",
         help="kill, twice, cancel, timeout, forward or back; may be repeated")  # fmt: skip
-    add("--most", type=positive, default=500, metavar="N", help="runs, default 500")
-    add("--seed", type=count, default=0, metavar="N", help="of the choice beyond that")
+    add(
+        "--most",
+        type=positive,
+        default=500,
+        metavar="N",
+        help="maximum number of runs; default 500",
+    )
+    add("--seed", type=count, default=0, metavar="N", help="seed of the choice if there are more")
     add("--partitions", type=positive, default=1, metavar="N", help="default 1")
     add_json(parser)
 

@@ -24,8 +24,8 @@ from queuepool.models.flows import BatchLine, BatchState, BatchTree, FlowStatus
 from queuepool.verbs.flows import verbs as flow
 
 DESCRIPTION = (
-    "Batches: jobs with a continuation, which runs when they have ended; and flows: steps of which "
-    "some follow others. `enqueue_many(...).batch` and `enqueue_flow(...)` say how one is named."
+    "Batches: jobs with a continuation, which runs when they have ended. Flows: graphs of steps. "
+    "`enqueue_many(...).batch` and `enqueue_flow(...)` return their names."
 )
 _PAGE = 200
 
@@ -33,16 +33,20 @@ _PAGE = 200
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool flow`."""
     actions = Actions(parser)
-    listing = actions.add("list", run_list, "list batches and flows, those that are due first")
+    listing = actions.add("list", run_list, "list batches and flows, the earliest deadline first")
     showing = actions.add("show", run_show, "show a batch as a tree, or the steps of a flow")
-    cancelling = actions.add("cancel", run_cancel, "cancel all of it that has not run")
+    cancelling = actions.add("cancel", run_cancel, "cancel what has not run yet")
     listing.add_argument(
-        "--limit", type=positive, default=50, metavar="N", help="batches at most; default 50"
+        "--limit",
+        type=positive,
+        default=50,
+        metavar="N",
+        help="maximum number of batches; default 50",
     )
     add_reason(cancelling, "flow cancel", "=batch name")
     for action in (showing, cancelling):
         action.add_argument(
-            "name", metavar="BATCH", help="its name, or the id of its continuation; or a flow"
+            "name", metavar="BATCH", help="name of a batch or a flow, or the id of the continuation"
         )
     for action in (listing, showing, cancelling):
         add_json(action)
@@ -131,7 +135,7 @@ def _known(pool: QueuePool, name: str) -> Batch:
     batch = pool.batch(name)
     if batch.status().state is BatchState.UNKNOWN:
         raise CommandError(
-            f"there is no batch {batch.name}: it was forgotten, or never defined", Exit.FAILED
+            f"there is no batch {batch.name}: it has expired or never existed", Exit.FAILED
         )
     return batch
 

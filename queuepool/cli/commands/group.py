@@ -50,29 +50,39 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--order", choices=[str(one) for one in GroupOrder], default="size",
         help="size: most jobs left first (default); age: created first",
     )  # fmt: skip
-    listing.add_argument("--limit", type=positive, default=20, help="groups to show (default 20)")
+    listing.add_argument(
+        "--limit", type=positive, default=20, help="number of groups to show (default 20)"
+    )
     listing.add_argument("--partition", type=count, metavar="N")
-    listing.add_argument("--pool", metavar="NAME", help="only of this worker pool")
+    listing.add_argument("--pool", metavar="NAME", help="only this worker pool")
     add_json(listing)
     showing = actions.add("show", show, "show a group")
     waiting = actions.add("wait", wait, "wait until a group has ended")
     cancelling = actions.add("cancel", cancel, "cancel a group")
-    configuring = actions.add("configure", configure, "say how a group may run")
+    configuring = actions.add("configure", configure, "change the settings of a group")
     for action in (showing, waiting, cancelling, configuring):
         action.add_argument("key", metavar="KEY", help="the partition key")
         action.add_argument("--tenant", metavar="NAME", help="the tenant, if it has one")
     showing.add_argument(
         "--watch", type=duration, default=0.7, metavar="TIME",
-        help="watch so long, to tell when it ends; default 0.7s",
+        help="observe the group for this long to estimate its end; default 0.7s",
     )  # fmt: skip
+    _add_settings(configuring)
+    add_reason(cancelling, "group cancel", "=group key --tenant")
+    waiting.add_argument("--timeout", type=duration, metavar="TIME")
+    for action in (showing, waiting, cancelling, configuring):
+        add_json(action)
+
+
+def _add_settings(configuring: argparse.ArgumentParser) -> None:
     configuring.add_argument(
-        "--max-running", type=count, metavar="N", help="jobs at once; 0: any number"
+        "--max-running", type=count, metavar="N", help="maximum running jobs; 0: unlimited"
     )
     configuring.add_argument(
-        "--serial", action=argparse.BooleanOptionalAction, help="one at a time, in order"
+        "--serial", action=argparse.BooleanOptionalAction, help="one job at a time, in order"
     )
     configuring.add_argument(
-        "--weight", type=count, metavar="N", help="its share of turns, 1 to 100; 1: as other groups"
+        "--weight", type=count, metavar="N", help="turns per turn of other groups, 1 to 100"
     )
     tiers = [*(tier.name.lower() for tier in Tier), OWN]
     configuring.add_argument(
@@ -81,18 +91,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     configuring.add_argument(
         "--create",
         action="store_true",
-        help="also before the first job, and kept for 32 days without work",
+        help="allow groups without jobs; idle settings are kept for 32 days",
     )
-    add_reason(cancelling, "group cancel", "=group key --tenant")
     add_reason(
         configuring,
         "group configure",
         "=group key --tenant --max-running --serial --weight --tier --create",
     )
     add_grpc(configuring)
-    waiting.add_argument("--timeout", type=duration, metavar="TIME")
-    for action in (showing, waiting, cancelling, configuring):
-        add_json(action)
 
 
 def list_groups(arguments: argparse.Namespace) -> Exit:
@@ -174,7 +180,7 @@ def configure(arguments: argparse.Namespace) -> Exit:
     if status is not None:
         print_group(status, arguments)
     else:
-        output.say("configured" if changed else "it was so before; nothing changed")
+        output.say("configured" if changed else "unchanged: it had these settings already")
     return Exit.OK
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
 
 DESCRIPTION = (
-    "Start no more jobs of a group, of a partition, of a pool, or at all, until they are released. "
-    "Running jobs continue; enqueued jobs wait, and do not count as backlog."
+    "Start no more jobs of a group, a partition, a pool, or at all, until they are released. "
+    "Running jobs continue; enqueued jobs wait and do not count as backlog."
 )
 
 
@@ -35,9 +35,9 @@ def declare(parser: argparse.ArgumentParser, what: str = "hold") -> None:
         "name",
         nargs="?",
         metavar="KEY|N|POOL",
-        help="the partition key; the number, or 3/video; or the pool",
+        help="the partition key; the partition (3 or 3/video); or the pool",
     )
-    add("--tenant", metavar="NAME", help="of a group: its tenant, if it has one")
+    add("--tenant", metavar="NAME", help="tenant of the group, if it has one")
     add_grpc(parser)
     add_json(parser)
 
@@ -53,7 +53,7 @@ def switch(arguments: argparse.Namespace, *, on: bool) -> int:
     what, name = arguments.what, arguments.name
     if (what == "all") == (name is not None):
         raise CommandError(
-            "say group and its key, partition and its number, pool and its name, or only all",
+            "give group and its key, partition and its number, pool and its name, or just all",
             Exit.USAGE,
         )
     if arguments.tenant is not None:  # a coordinator takes keys alone

@@ -1,4 +1,4 @@
-"""queuepool import: move waiting jobs in from Celery, RQ, BullMQ or arq."""
+"""queuepool import: import waiting jobs from Celery, RQ, BullMQ or arq."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from queuepool.errors.escaping import shown
 _VARIABLE = "QUEUEPOOL_IMPORT_URL"
 _FORMS = ("celery", "rq", "bullmq", "arq")
 DESCRIPTION = f"""\
-Read the waiting jobs of another queue in Redis, and say what could be moved; with --move, move them
+Report which waiting jobs of another queue in Redis can be imported; with --move, move them
 into task groups. Stop the workers of the other queue first. The server is that of --from or
 {_VARIABLE}, where a password is not visible to other users. See docs/migration.md.
 """
@@ -31,31 +31,35 @@ into task groups. Stop the workers of the other queue first. The server is that 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool import`."""
     add = parser.add_argument
-    add("form", choices=_FORMS, metavar="|".join(_FORMS), help="what the other queue was made by")
-    add("--from", dest="url", metavar="URL", help="the server that has it: redis://HOST:6379/0")
-    add("--queue", metavar="NAME", help="its name there; default: that of the library")
-    add("--move", action="store_true", help="move them; without it, only say what would be done")
-    add("--dry-run", action="store_true", help="only say what would be done, as without --move")
+    add("form", choices=_FORMS, metavar="|".join(_FORMS), help="library of the other queue")
+    add("--from", dest="url", metavar="URL", help="server of the other queue: redis://HOST:6379/0")
+    add("--queue", metavar="NAME", help="name of the other queue; default: the library's default")
+    add(
+        "--move",
+        action="store_true",
+        help="move the jobs; without it, only report what would be done",
+    )
+    add("--dry-run", action="store_true", help="only report what would be done, as without --move")
     add(
         "--task",
         action="append",
         default=[],
         metavar="THEIRS=OURS",
-        help="the task that runs jobs of theirs; =OURS(a,b) names arguments without names",
+        help="map one of their tasks to one of yours; =OURS(a,b) names positional arguments",
     )
-    add("--same-names", action="store_true", help="tasks that --task omits keep their names")
+    add("--same-names", action="store_true", help="tasks without --task keep their names")
     add("--key", metavar="KEY", help="partition key (default: LIBRARY:QUEUE)")
     add(
         "--key-argument",
         metavar="NAME",
-        help="use the value of this argument as the key, where a job has it",
+        help="use the value of this argument as the key, if a job has it",
     )
     add(
         "--tier",
         action="append",
         default=[],
         metavar="PRIORITIES=TIER",
-        help="such as 1-4=high (default: 0=default, and low for others)",
+        help="map priorities, such as 1-4=high (default: 0=default, others low)",
     )
     add_reason(parser, "import", "form --queue --task --key --tier", only="move")
     add_json(parser)
@@ -90,7 +94,7 @@ def run(arguments: argparse.Namespace) -> Exit:
             )
         except KeyboardInterrupt:
             raise CommandError(
-                f"interrupted after {importing.report.moved:,} jobs: run it again, nothing is "
+                f"interrupted after {importing.report.moved:,} jobs: run it again; nothing is "
                 "moved twice",
                 Exit.INTERRUPTED,
             ) from None
@@ -128,12 +132,13 @@ def _tell(report: Report, *, moved: bool, as_json: bool) -> Exit:
     for said, count in report.other.items():
         output.say(f"  {count:>9,}  {said}: never moved")
     if report.already:
-        output.remark(f"{report.already:,} were in already, from an interrupted run")
+        output.remark(f"{report.already:,} had been imported by an interrupted run")
     if not moved:
-        output.remark("nothing was changed; --move moves them")
+        output.remark("nothing was changed; use --move to move them")
         return Exit.OK
     if report.taken:
         output.remark(
-            f"{report.taken:,} were taken by workers there meanwhile, and cancelled here: stop them"
+            f"{report.taken:,} were taken by the other queue's workers in the meantime, and "
+            f"cancelled here: stop those workers"
         )
     return Exit.FAILED if refused or report.taken else Exit.OK

@@ -40,14 +40,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
         add_json(action)
     running = actions.add("run", run, "run a delayed or dead job now")
     add_reason(running, "job run", "=job job_id")
-    past = actions.add("history", history, "show a job's executions that are on record")
-    editing = actions.add("edit", edit, "give a job that does not run other arguments")
+    past = actions.add("history", history, "show the recorded executions of a job")
+    editing = actions.add("edit", edit, "replace the payload of a job that is not running")
     add_reason(editing, "job edit", "=job job_id --run:at_once")
-    editing.add_argument("--payload", required=True, metavar="JSON", help="all of its arguments")
-    editing.add_argument("--run", dest="at_once", action="store_true", help="and run it now")
+    editing.add_argument(
+        "--payload", required=True, metavar="JSON", help="the new payload, with all arguments"
+    )
+    editing.add_argument("--run", dest="at_once", action="store_true", help="also run it now")
     for action in (running, past, editing):
         action.add_argument("job_id", metavar="ID")
-        action.add_argument("--key", metavar="KEY", help="its partition key, as for show")
+        action.add_argument(
+            "--key",
+            metavar="KEY",
+            help="its partition key; needed if several partitions have this id",
+        )
         add_json(action)
     _declare_find(actions.add("find", find, "find jobs by state, task, key, error and time"))
 
@@ -56,12 +62,26 @@ def _declare_find(action: argparse.ArgumentParser) -> None:
     add = action.add_argument
     add("--state", choices=_STATES)
     add("--task", metavar="NAME")
-    add("--key", metavar="KEY", help="only of this partition key")
-    add("--tenant", metavar="NAME", help="only of this tenant; with --key, the key's tenant")
-    add("--error", metavar="TEXT", help="its last error contains this, or has this fingerprint")
-    add("--since", type=moment, metavar="TIME", help="died, due, started or enqueued since: 1h")
-    add("--until", type=moment, metavar="TIME", help="died, due, started or enqueued until then")
-    add("--oldest", action="store_true", help="dead and delayed ones: begin with the oldest")
+    add("--key", metavar="KEY", help="only this partition key")
+    add("--tenant", metavar="NAME", help="only this tenant; with --key, the tenant of the key")
+    add(
+        "--error",
+        metavar="TEXT",
+        help="only jobs whose last error contains this text or has this fingerprint",
+    )
+    add(
+        "--since",
+        type=moment,
+        metavar="TIME",
+        help="only jobs that died, were due, started or were enqueued since then: 1h",
+    )
+    add(
+        "--until",
+        type=moment,
+        metavar="TIME",
+        help="only jobs that died, were due, started or were enqueued until then",
+    )
+    add("--oldest", action="store_true", help="dead and delayed jobs: oldest first")
     add("--partition", type=number, metavar="N")
     add("--limit", type=positive, default=50, help="default 50")
     add("--count", action="store_true", help="only count them")
@@ -85,8 +105,8 @@ def history(arguments: argparse.Namespace) -> Exit:
         return Exit.OK
     if not runs:
         raise CommandError(
-            "no execution of it is on record; consumers keep a history if "
-            "CONSUMER_HISTORY_KEEP_BYTES is not 0, of some executions a second"
+            "no execution is recorded; consumers keep a history if CONSUMER_HISTORY_KEEP_BYTES is "
+            "not 0"
         )
     draw(HISTORY, [history_cells(run) for run in runs])
     return Exit.OK
@@ -97,7 +117,7 @@ def edit(arguments: argparse.Namespace) -> Exit:
     try:
         payload = strict_json.loads(arguments.payload)
     except ValueError as error:
-        raise CommandError(f"--payload is no JSON: {error}", Exit.USAGE) from None
+        raise CommandError(f"--payload is not JSON: {error}", Exit.USAGE) from None
     key = key_of(arguments.key)
     with open_pool() as pool:
         was = pool.inspect.edit(arguments.job_id, payload, partition_key=key)

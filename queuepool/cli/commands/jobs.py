@@ -15,7 +15,7 @@ from queuepool.cli.inspection.pools import open_pool
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool jobs`."""
     actions = Actions(parser)
-    running = actions.add("running", run_running, "show the jobs that run, the longest first")
+    running = actions.add("running", run_running, "show running jobs, the longest-running first")
     running.add_argument("--partition", type=count, metavar="N")
     running.add_argument("--limit", type=positive, default=50, help="default 50")
     add_json(running)

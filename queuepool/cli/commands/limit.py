@@ -21,8 +21,8 @@ from queuepool.models.limits import check_limit_name
 
 T = TypeVar("T")
 DESCRIPTION = (
-    "Limits of rate and concurrency: list, show, set, pause, resume or remove them. What is set "
-    "here wins over what code declares, until it is removed."
+    "List, show, set, pause, resume or remove rate and concurrency limits. Values set here "
+    "override those declared in code until they are removed."
 )
 
 
@@ -30,14 +30,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool limit`."""
     actions = Actions(parser)
     listing = actions.add("list", run_list, "list the limits and their state")
-    setting = actions.add("set", run_set, "define a limit, whatever code declares")
+    setting = actions.add("set", run_set, "set a limit; overrides code")
     changing = {
-        "pause": actions.add("pause", run_pause, "start no more jobs of a limit"),
+        "pause": actions.add("pause", run_pause, "pause a limit: start none of its jobs"),
         "resume": actions.add(
-            "resume", run_resume, "end a pause, or a wait as the downstream said"
+            "resume", run_resume, "end a pause, or a wait requested by the downstream"
         ),
         "remove": actions.add(
-            "remove", run_remove, "forget what people set of a limit, also a pause"
+            "remove", run_remove, "remove the values and the pause set by operators"
         ),
     }
     add_reason(
@@ -48,7 +48,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     named = [actions.add("show", run_show, "show a limit"), setting, *changing.values()]
     for action in named:
         action.add_argument("name", metavar="NAME")
-    listing.add_argument("--limit", type=positive, default=50, help="how many; default 50")
+    listing.add_argument(
+        "--limit", type=positive, default=50, help="maximum number of entries; default 50"
+    )
     _add_definition(setting)
     for action in (listing, *named):
         add_grpc(action)
@@ -58,10 +60,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def _add_definition(setting: argparse.ArgumentParser) -> None:
     add = setting.add_argument
     add("--rate", type=_rate, metavar="N", help="jobs that may start per second, or `adaptive`")
-    add("--per", type=duration, metavar="TIME", help="the rate is per this time; default 1s")
+    add("--per", type=duration, metavar="TIME", help="period of the rate; default 1s")
     add("--burst", type=positive, metavar="N", help="jobs that may start at once after a pause")
     add("--concurrency", type=positive, metavar="N", help="jobs that may run at once")
-    add("--least", type=positive, metavar="N", help="least rate of an adaptive limit")
+    add("--least", type=positive, metavar="N", help="lowest rate of an adaptive limit")
     add("--most", type=positive, metavar="N", help="highest rate of an adaptive limit")
 
 
@@ -79,7 +81,7 @@ def run_list(arguments: argparse.Namespace) -> Exit:
             output.print_json(describe(status))
         return Exit.OK
     if not found:
-        output.say("no limits: none is set, and no jobs that name one were about to start lately")
+        output.say("no limits: none is set, and no recent job has named one")
         return Exit.OK
     console = output.console()
     rows = [cells(status) for status in found]
@@ -115,13 +117,15 @@ def run_set(arguments: argparse.Namespace) -> Exit:
         least=arguments.least,
         most=arguments.most,
     )
-    return _change(arguments, lambda limits: limits.set(limit), "set", "it was so before")
+    return _change(
+        arguments, lambda limits: limits.set(limit), "set", "unchanged: it had these values already"
+    )
 
 
 def run_pause(arguments: argparse.Namespace) -> Exit:
     """Pause a limit."""
     name = check_limit_name(arguments.name)
-    return _change(arguments, lambda limits: limits.pause(name), "paused", "it was paused before")
+    return _change(arguments, lambda limits: limits.pause(name), "paused", "it was already paused")
 
 
 def run_resume(arguments: argparse.Namespace) -> Exit:
@@ -131,7 +135,7 @@ def run_resume(arguments: argparse.Namespace) -> Exit:
         arguments,
         lambda limits: limits.resume(name),
         "resumed",
-        "it was neither paused nor told to wait",
+        "it was neither paused nor waiting for the downstream",
     )
 
 

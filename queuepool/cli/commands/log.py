@@ -1,4 +1,4 @@
-"""queuepool log: who did what and why, and what happened."""
+"""queuepool log: operator actions and events."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
 
 DESCRIPTION = (
-    "Who did what and why, and what happened: acts of people, findings of the doctor, leaders, "
-    f"consumers that came and left, worker counts that changed. About {KEPT:,} entries of each "
-    f"kind are kept, for {KEPT_S / 86_400:.0f} days."
+    "Show operator actions, findings of the doctor, changes of the leader, consumers that started "
+    f"and stopped, and changes of worker counts. About {KEPT:,} entries of each kind are kept, for "
+    f"{KEPT_S / 86_400:.0f} days."
 )
 _MOST = 500  # that a coordinator gives in one answer
 _INTERVAL_S = 1.0
@@ -32,12 +32,20 @@ _INTERVAL_S = 1.0
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool log`."""
     add = parser.add_argument
-    add("--since", type=moment, metavar="TIME", help="since then: 1h, 02:10; default 1d")
+    add("--since", type=moment, metavar="TIME", help="start: 1h, 02:10; default 1d")
     add("--until", type=moment, metavar="TIME", help="until then")
     kinds = [kind.value for kind in LogKind]
-    add("--kind", action="append", default=[], choices=kinds, help="only of this; may be repeated")
-    add("--limit", type=positive, default=200, metavar="N", help="the newest so many; default 200")
-    add("--follow", action="store_true", help="go on with what comes, until Ctrl-C")
+    add(
+        "--kind", action="append", default=[], choices=kinds, help="only this kind; may be repeated"
+    )
+    add(
+        "--limit",
+        type=positive,
+        default=200,
+        metavar="N",
+        help="number of newest entries; default 200",
+    )
+    add("--follow", action="store_true", help="keep printing new entries until Ctrl-C")
     add_grpc(parser)
     add_json(parser)
 
@@ -56,9 +64,9 @@ def run(arguments: argparse.Namespace) -> Exit:
     if arguments.follow:
         _follow(arguments, found, since_ms)
     elif not found and not arguments.json:
-        output.say("nothing happened then, or it is no longer kept")
+        output.say("no entries from that time")
     elif len(found) == arguments.limit:
-        output.remark("there may be more before: use --limit or --until")
+        output.remark("there may be older entries: use --limit or --until")
     return Exit.OK
 
 

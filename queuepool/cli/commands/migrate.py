@@ -18,21 +18,25 @@ from queuepool.routing.slots import SLOTS
 from queuepool.telemetry import printing
 
 DESCRIPTION = (
-    "Move a queue that began without partitions (QUEUEPOOL_PARTITIONED=false) to partitions, while "
-    "jobs come and run; and back, until it is sealed. See docs/migration.md."
+    "Move a queue that started without partitions (QUEUEPOOL_PARTITIONED=false) to partitions, "
+    "under load, and back until it is sealed. See docs/migration.md."
 )
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool migrate`."""
     actions = Actions(parser)
-    status = actions.add("status", run_status, "show the phase, and the jobs of both sides")
-    shift = actions.add("shift", run_shift, "let new jobs go to partitions: a share, or keys")
-    back = actions.add("rollback", run_rollback, "let new jobs go to the legacy place again")
-    seal = actions.add("seal", run_seal, "close the empty legacy place; there is no way back")
+    status = actions.add("status", run_status, "show the phase and the jobs on both sides")
+    shift = actions.add("shift", run_shift, "route new jobs to partitions: a share, or keys")
+    back = actions.add("rollback", run_rollback, "route new jobs to the legacy place again")
+    seal = actions.add("seal", run_seal, "close the empty legacy place permanently")
     shift.add_argument("share", nargs="?", type=percent, metavar="PERCENT", help="such as 10%%")
     shift.add_argument(
-        "--key", action="append", default=[], metavar="KEY", help="jobs of this key, and its slot"
+        "--key",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="jobs of this key, and of its slot",
     )
     back.add_argument(
         "share", nargs="?", type=percent, default=0.0, metavar="PERCENT",
@@ -41,7 +45,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     for action in (shift, back):
         action.add_argument(
             "--without-consumers", action="store_true",
-            help="even if no consumer runs where the jobs go",
+            help="even if the destination has no consumer",
         )  # fmt: skip
     add_reason(shift, "migrate shift", "share --key")
     add_reason(back, "migrate rollback", "share")
@@ -55,7 +59,7 @@ def percent(text: str) -> float:
     """Return a typed share."""
     match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,2})?)%?", text)
     if match is None or float(match[1]) > 100:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is no share: use 0% to 100%")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a share: use 0% to 100%")
     return float(match[1])
 
 
@@ -112,8 +116,8 @@ def run_seal(arguments: argparse.Namespace) -> Exit:
         facts = _open(migration)
         if not pool.config.topology.partitioned:
             raise CommandError(
-                "this command runs with QUEUEPOOL_PARTITIONED=false, and would refuse itself: set "
-                "it to true here, as in all other processes; nothing was sealed",
+                "this command itself runs with QUEUEPOOL_PARTITIONED=false: set it to true here, "
+                "as in all other processes; nothing was sealed",
                 Exit.USAGE,
             )
         if not arguments.yes:
@@ -125,7 +129,7 @@ def run_seal(arguments: argparse.Namespace) -> Exit:
 def _open(migration: Migration) -> Facts:
     facts = migration.facts()
     if facts.phase == 4:
-        raise CommandError("the legacy place is sealed: this queue has only partitions now")
+        raise CommandError("the legacy place is sealed: this queue now has only partitions")
     return facts
 
 

@@ -16,10 +16,9 @@ from queuepool.models.places import new_place
 from queuepool.routing.progress import Facts
 
 DESCRIPTION = (
-    "Move partitions to another server, or slots to another partition, while jobs come and run: "
-    "the leading coordinator moves the slots, with their jobs. Every process of the queue needs "
-    "that server in its QUEUEPOOL_SERVERS first. `queuepool advise` tells which slots make a "
-    "partition hot. See docs/moves.md."
+    "Move partitions to another server, or slots to another partition, with their jobs and without "
+    "downtime. Every process of the queue needs that server in its QUEUEPOOL_SERVERS first. "
+    "`queuepool advise` shows which slots make a partition hot. See docs/moves.md."
 )
 
 
@@ -30,16 +29,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=numbers,
         nargs="?",
         metavar="PARTITION",
-        help="which: 3, or several: 3,7",
+        help="a partition, such as 3, or several: 3,7",
     )
-    parser.add_argument("--to", metavar="SERVER", help="a server, by its name in QUEUEPOOL_SERVERS")
+    parser.add_argument("--to", metavar="SERVER", help="a server named in QUEUEPOOL_SERVERS")
     parser.add_argument(
         "--slot", type=numbers, metavar="SLOT", help="instead of partitions: 17, or several: 17,99"
     )
     parser.add_argument(
-        "--to-partition", type=count, metavar="PARTITION", help="where these slots are to go"
+        "--to-partition", type=count, metavar="PARTITION", help="destination of these slots"
     )
-    parser.add_argument("--wait", action="store_true", help="until the move has ended")
+    parser.add_argument("--wait", action="store_true", help="wait until the move has ended")
     add_reason(parser, "move", "partitions --to --slot --to-partition")
     add_json(parser)
     parser.set_defaults(run=run)
@@ -85,8 +84,8 @@ def _remark(partitions: Sequence[int], lines: Sequence[Line]) -> None:
     owners = {line.number: line.state.owner for line in lines if line.state is not None}
     if any(owner is None or owner.lease_ms <= 0 for n, owner in owners.items() if n in places):
         output.remark(
-            "no consumer has the new place yet, so jobs that are there wait: one with "
-            "CONSUMER_PARTITION=auto that stands by, or is idle, takes it within ten seconds; if "
-            "there is none, they wait for the end of the move"
+            "no consumer owns the new place yet, so jobs there wait: a standby or idle consumer "
+            "with CONSUMER_PARTITION=auto takes it within ten seconds; without one, they wait "
+            "until the move ends"
         )
-    output.say("`queuepool moves watch` follows it, `queuepool moves abort` takes it back")
+    output.say("`queuepool moves watch` follows it, `queuepool moves abort` reverts it")

@@ -16,8 +16,8 @@ from queuepool.errors import UnavailableError
 from queuepool.routing.progress import Facts
 
 DESCRIPTION = (
-    "Show the move of slots between partitions that is under way, follow it, or abort it. "
-    "`queuepool partitions set N` and `queuepool move` begin one. See docs/moves.md."
+    "Show, follow or abort the current move. `queuepool partitions set N` and `queuepool move` "
+    "start one. See docs/moves.md."
 )
 
 
@@ -25,8 +25,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool moves`."""
     parser.set_defaults(run=run_show)
     actions = Actions(parser, required=False)
-    watch = actions.add("watch", run_watch, "follow the move until it has ended")
-    abort = actions.add("abort", run_abort, "have all slots go back to where they were")
+    watch = actions.add("watch", run_watch, "follow the move until it ends")
+    abort = actions.add("abort", run_abort, "return all slots to where they were")
     watch.add_argument("--interval", type=duration, default=1.0, metavar="TIME", help="default 1s")
     add_reason(abort, "moves abort")
     for each in (parser, watch, abort):

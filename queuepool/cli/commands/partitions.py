@@ -15,19 +15,19 @@ from queuepool.cli.inspection.pools import open_pool
 from queuepool.routing.progress import Facts
 
 DESCRIPTION = (
-    "Show partitions, or have more or fewer of them while jobs come and run: the leading "
-    "coordinator moves slots, with their jobs. See docs/moves.md."
+    "Show partitions, or change their number without downtime: the leading coordinator moves slots "
+    "with their jobs. See docs/moves.md."
 )
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool partitions`."""
     actions = Actions(parser)
-    show = actions.add("show", run_show, "show partitions: their slots, jobs and owners")
-    change = actions.add("set", run_set, "move slots until there are so many partitions")
-    change.add_argument("count", type=count, metavar="N", help="how many there are to be")
-    change.add_argument("--on", default="", metavar="SERVER", help="where new partitions are to be")
-    change.add_argument("--wait", action="store_true", help="until the move has ended")
+    show = actions.add("show", run_show, "show partitions with their slots, jobs and owners")
+    change = actions.add("set", run_set, "change the number of partitions")
+    change.add_argument("count", type=count, metavar="N", help="the new number of partitions")
+    change.add_argument("--on", default="", metavar="SERVER", help="server of new partitions")
+    change.add_argument("--wait", action="store_true", help="wait until the move has ended")
     add_reason(change, "partitions set", "count --on")
     add_json(show)
     add_json(change)
@@ -74,11 +74,11 @@ def _remark(facts: Facts, lines: list[Line]) -> None:
     ]
     if unowned:
         output.remark(
-            f"no consumer owns partition {', '.join(map(str, unowned[:10]))}: start more, since "
-            "jobs wait there until one does"
+            f"no consumer owns partition {', '.join(map(str, unowned[:10]))}: start more "
+            f"consumers; jobs there wait until one owns it"
         )
     if facts.under_way is not None:
-        output.say("`queuepool moves watch` follows it, `queuepool moves abort` takes it back")
+        output.say("`queuepool moves watch` follows it, `queuepool moves abort` reverts it")
 
 
 def _describe(line: Line) -> dict[str, object]:

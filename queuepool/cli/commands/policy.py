@@ -28,23 +28,29 @@ _RULES = "coordinator.core.overlays.values"  # by its name: the library imports 
 _LONGEST_REASON = 200
 Outcome = tuple[ScalingRecord, ScalingRecord]
 DESCRIPTION = (
-    "How worker counts are decided: mode, limits, profile, schedule, budget, policy. What is set "
-    "here wins over the coordinators' settings, and holds at once, for all of them."
+    "Show or set scaling: mode, limits, profile, schedule, budget, policy. Values set here "
+    "override the settings of all coordinators immediately."
 )
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool policy`."""
     actions = Actions(parser)
-    showing = actions.add("show", run_show, "show what is set, and what holds")
+    showing = actions.add("show", run_show, "show the values set and those in force")
     setting = actions.add("set", run_set, "set values: mode=hold, max_workers=128, budget=")
     add = setting.add_argument
     add("changes", nargs="*", metavar="NAME=VALUE", help="NAME= removes a value")
     add("--version", type=count, metavar="N", help="only if the record has this version (`show`)")
-    add("--replace", action="store_true", help="remove all other values, even damaged ones")
+    add(
+        "--replace",
+        action="store_true",
+        help="remove all values that are not given, even damaged ones",
+    )
     add_reason(setting, "policy set", "changes --pool --replace")
     for action in (showing, setting):
-        action.add_argument("--pool", metavar="NAME", help="of another pool of workers")
+        action.add_argument(
+            "--pool", metavar="NAME", help="a worker pool other than the default one"
+        )
         add_grpc(action)
         add_json(action)
 
@@ -59,7 +65,7 @@ def run_show(arguments: argparse.Namespace) -> Exit:
         return Exit.OK
     print_fields(_fields(record, held))
     if held is None:
-        output.remark("no coordinator was asked, so what its settings say besides is unknown")
+        output.remark("no coordinator was reached, so its settings are not shown")
     return Exit.OK
 
 
@@ -85,7 +91,7 @@ def run_set(arguments: argparse.Namespace) -> Exit:
         output.print_json({"changed": changed, "before": dict(before.values)} | _described(after))
         return Exit.OK
     if not changed:
-        output.say("it was so before")
+        output.say("unchanged: it had these values already")
     for name in sorted({*before.values, *after.values}):
         old, new = before.values.get(name, "not set"), after.values.get(name, "not set")
         if old != new:

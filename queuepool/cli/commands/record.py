@@ -18,9 +18,9 @@ from queuepool.models.places import DEFAULT_POOL
 
 _SAYS_EVERY_S = 10.0
 DESCRIPTION = """\
-Write what the leading coordinator sees and decides into a file, which `queuepool replay` decides
-again. Without a coordinator, the partitions are observed directly. Ends at the first bound: --for,
---size, or Ctrl-C. See docs/scaling.md.
+Record what the leading coordinator observes and decides, for `queuepool replay`. Without a
+coordinator, the partitions are observed directly. Stops at the first bound: --for, --size, or
+Ctrl-C. See docs/scaling.md.
 """
 
 
@@ -30,11 +30,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("file", metavar="FILE", help="a new file")
     add("--for", dest="duration", type=duration, default=3600.0, metavar="TIME", help="default 1h")
     add("--size", type=_size, default=100 << 20, metavar="SIZE",
-        help="most bytes of the file, such as 20MB; default 100MB")  # fmt: skip
+        help="maximum size of the file, such as 20MB; default 100MB")  # fmt: skip
     add("--cycle", type=duration, default=1.0, metavar="TIME",
-        help="between two looks, without a coordinator; default 1s")  # fmt: skip
+        help="interval of observations without a coordinator; default 1s")  # fmt: skip
     add("--pool", type=pool_name, default=DEFAULT_POOL, metavar="NAME",
-        help="of another pool of workers")  # fmt: skip
+        help="a worker pool other than the default one")  # fmt: skip
     add_grpc(parser)
     add_json(parser)
 
@@ -82,7 +82,7 @@ def _created(name: str) -> BinaryIO:
     try:
         return Path(name).open("xb")
     except FileExistsError:
-        raise CommandError(f"{name} is there already: name a new file", Exit.USAGE) from None
+        raise CommandError(f"{name} exists already: name a new file", Exit.USAGE) from None
     except (OSError, ValueError) as error:
         raise CommandError(f"{name} cannot be written: {error}", Exit.USAGE) from None
 
@@ -93,7 +93,7 @@ class _Recording:
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self._most, self._end = file, most, end_line()
         self.size = self.cycles = self.missed = 0
-        self.why = "the coordinator ended it"
+        self.why = "the coordinator ended the recording"
         self._said_s = time.monotonic()
 
     def write(self, part: Part) -> bool:

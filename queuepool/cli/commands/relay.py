@@ -1,4 +1,4 @@
-"""queuepool relay: move jobs from an outbox in a database to their partitions."""
+"""queuepool relay: enqueue jobs from an outbox in a database."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--database", metavar="URL", help="postgresql://... or sqlite:///FILE")
     add("--table", default=TABLE, help=f"default {TABLE}")
     add("--interval", type=duration, default=0.2, metavar="TIME",
-        help="between two looks at an empty table; default 200ms")  # fmt: skip
-    add("--once", action="store_true", help="move what is there, and end")
-    add("--create", action="store_true", help="create the tables, and end")
-    add("--schema", choices=DIALECTS, help="print the SQL that creates the tables, and end")
+        help="polling interval while the table is empty; default 200ms")  # fmt: skip
+    add("--once", action="store_true", help="enqueue the rows that exist, and exit")
+    add("--create", action="store_true", help="create the tables, and exit")
+    add("--schema", choices=DIALECTS, help="print the SQL that creates the tables, and exit")
     add_json(parser)
 
 
@@ -117,7 +117,7 @@ class _Relaying:
     def _look_often(self, relay: Relay) -> Exit:
         arguments = self._arguments
         while not relay.lock():
-            self._note("another relay has the lock; this one waits")
+            self._note("another relay holds the lock; this one stands by")
             if arguments.once:
                 return Exit.UNAVAILABLE
             if self._stopping.wait(1.0):
@@ -146,7 +146,7 @@ class _Relaying:
     def _note(self, problem: str) -> None:
         """Print a problem when it is new, and its end."""
         if problem != self._said:
-            printing.remark(output.clean(problem, 500) if problem else "the relay goes on")
+            printing.remark(output.clean(problem, 500) if problem else "the relay continues")
         self._said = problem
 
 

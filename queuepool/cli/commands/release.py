@@ -8,8 +8,8 @@ from queuepool.cli.commands import hold
 from queuepool.cli.exits import Exit
 
 DESCRIPTION = (
-    "End the hold of a group, of a partition, of a pool, or of all. The hold of a partition and "
-    "those of its groups end apart from each other."
+    "End the hold of a group, a partition, a pool, or everything. Holds of a partition and of its "
+    "groups are independent."
 )
 
 

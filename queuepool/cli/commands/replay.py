@@ -23,8 +23,8 @@ _REPLAY = "coordinator.simulator.replay"
 _LONGEST_LINE = 64 << 20
 _LONGEST = 500  # characters of a change
 DESCRIPTION = """\
-Decide a file of `queuepool record` again: by the policy that decided then, which must give the same
-decisions bit by bit, or by another one, whose costs and waits are compared. See docs/scaling.md.
+Replay a file of `queuepool record`: with the recorded policy, which must reproduce the decisions
+exactly, or with another one, to compare costs and waits. See docs/scaling.md.
 """
 
 
@@ -79,9 +79,11 @@ def _print(found: dict[str, Any]) -> None:
     output.say(f"{found['cycles']:,} cycles{of} in {seconds:,.0f} s, by {by}")
     first = found["first_difference"]
     if not found["compared"]:
-        output.say("nobody decided while they were recorded, so there is nothing to compare")
+        output.say(
+            "no coordinator was leading during the recording, so there is nothing to compare"
+        )
     elif first is None:
-        output.say(f"all {found['decisions']:,} decisions came out as they were, bit by bit")
+        output.say(f"all {found['decisions']:,} decisions were reproduced exactly")
     else:
         what = (
             "only its reasons or figures differ"
@@ -90,7 +92,7 @@ def _print(found: dict[str, Any]) -> None:
             f"{first['replayed']} now"
         )
         output.say(
-            f"{found['different']:,} cycles came out differently, first cycle {first['cycle']} at "
+            f"{found['different']:,} cycles differ, the first is cycle {first['cycle']} at "
             f"{when(first['at_ms'])}: {what}"
         )
     if found["shadow"] is not None:

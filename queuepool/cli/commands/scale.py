@@ -32,7 +32,12 @@ DESCRIPTION = (
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool scale`."""
     add = parser.add_argument
-    add("partition", type=place, metavar="PARTITION", help="its number; 3/video for a pool of it")
+    add(
+        "partition",
+        type=place,
+        metavar="PARTITION",
+        help="a partition: 3, or 3/video for one of its pools",
+    )
     add("workers", type=positive, nargs="?", metavar="N")
     add("--auto", action="store_true", help="return to automatic scaling now")
     add("--for", dest="duration", type=duration, default=600.0, metavar="TIME", help="default 10m")

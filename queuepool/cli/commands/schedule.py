@@ -1,4 +1,4 @@
-"""queuepool schedule: jobs at times of a cron text, or at intervals: list, set, pause them."""
+"""queuepool schedule: list, set, pause and run schedules of jobs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from queuepool.settings import strict_json
 
 T = TypeVar("T")
 DESCRIPTION = (
-    "Jobs at times of a cron text, or at intervals: list, show, set, pause, resume, run or remove "
-    "them. The leading coordinator enqueues the jobs."
+    "List, show, set, pause, resume, run or remove schedules: cron expressions or intervals at "
+    "which the leading coordinator enqueues jobs."
 )
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool schedule`."""
     actions = Actions(parser)
-    listing = actions.add("list", run_list, "list the schedules, with counts of their times")
-    setting = actions.add("set", run_set, "define a schedule, or change it from now on")
+    listing = actions.add("list", run_list, "list schedules with counts of fired and missed times")
+    setting = actions.add("set", run_set, "create or change a schedule")
     named = [
         actions.add("show", run_show, f"show a schedule and its next {SHOWN} times"),
         setting,
-        actions.add("pause", run_pause, "let a schedule fire no more"),
-        actions.add("resume", run_resume, "let it fire again, at its times from now on"),
-        actions.add("run", run_run, "enqueue its job now, besides those of its times"),
-        actions.add("remove", run_remove, "forget a schedule; jobs that it has enqueued stay"),
+        actions.add("pause", run_pause, "pause a schedule"),
+        actions.add("resume", run_resume, "resume a schedule, from now on"),
+        actions.add("run", run_run, "enqueue an extra job now"),
+        actions.add("remove", run_remove, "remove a schedule; jobs already enqueued stay"),
     ]
     declaring = actions.add("declare", run_declare, "set the schedules that tasks declare")
     declaring.add_argument("--app", required=True, metavar="MODULE", help="modules with tasks")
@@ -50,26 +50,51 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def _add_definition(setting: argparse.ArgumentParser) -> None:
     add = setting.add_argument
-    add("task", metavar="TASK", help="the task of its jobs")
+    add("task", metavar="TASK", help="the task to run")
     due = setting.add_mutually_exclusive_group(required=True)
-    due.add_argument("--cron", metavar="TEXT", help="times, such as '30 3 * * MON-FRI'")
+    due.add_argument("--cron", metavar="TEXT", help="cron expression, such as '30 3 * * MON-FRI'")
     due.add_argument("--every", type=duration, metavar="TIME", help="an interval, such as 10m")
-    add("--timezone", default="UTC", metavar="ZONE", help="of --cron, such as Europe/Berlin")
-    add("--payload", default="{}", metavar="JSON", help="arguments of the task; default {}")
+    add(
+        "--timezone",
+        default="UTC",
+        metavar="ZONE",
+        help="time zone of --cron, such as Europe/Berlin",
+    )
+    add("--payload", default="{}", metavar="JSON", help="payload as JSON; default {}")
     add("--key", default="", metavar="KEY", help="the partition key; default: the name")
     add("--missed", choices=("skip", "one", "all"), default="skip", help="default skip")
-    catch_up = f"jobs that `--missed all` makes up for, at most {MAX_CATCH_UP:,}; default 100"
+    catch_up = f"missed times that `--missed all` fires, at most {MAX_CATCH_UP:,}; default 100"
     add("--catch-up", type=positive, default=100, metavar="N", help=catch_up)
-    add("--grace", type=duration, default=60.0, metavar="TIME", help="until missed; default 60s")
+    add(
+        "--grace",
+        type=duration,
+        default=60.0,
+        metavar="TIME",
+        help="time after which an unfired time counts as missed; default 60s",
+    )
     add("--overlap", choices=("allow", "skip"), default="allow", help="default allow")
+    _add_job_options(setting)
+
+
+def _add_job_options(setting: argparse.ArgumentParser) -> None:
+    add = setting.add_argument
     add("--tenant", metavar="NAME")
     add("--tier", choices=("critical", "high", "default", "low"))
-    add("--pool", metavar="NAME", help="the worker pool of its jobs")
+    add("--pool", metavar="NAME", help="worker pool of the jobs")
     add("--max-attempts", type=positive, metavar="N")
     add("--timeout", type=duration, metavar="TIME", help="of each attempt")
-    add("--expires", type=duration, metavar="TIME", help="a job starts within this time, or never")
-    add("--limit", action="append", metavar="NAME", help="a limit of its jobs; up to four")
-    add("--unique", metavar="KEY", help="no job while another one with this key has not ended")
+    add(
+        "--expires",
+        type=duration,
+        metavar="TIME",
+        help="a job not started within this time expires",
+    )
+    add("--limit", action="append", metavar="NAME", help="limit of the jobs; up to four")
+    add(
+        "--unique",
+        metavar="KEY",
+        help="unique key: no job while another one with this key has not ended",
+    )
 
 
 def _add_reasons(
@@ -138,7 +163,12 @@ def run_set(arguments: argparse.Namespace) -> Exit:
         limit=None if arguments.limit is None else tuple(arguments.limit),
         unique=arguments.unique,
     )
-    return _change(arguments, lambda schedules: schedules.set(schedule), "set", "it was so before")
+    return _change(
+        arguments,
+        lambda schedules: schedules.set(schedule),
+        "set",
+        "unchanged: it had these values already",
+    )
 
 
 def run_declare(arguments: argparse.Namespace) -> Exit:
@@ -159,13 +189,13 @@ def _payload(text: str) -> Any:
     try:
         return strict_json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CommandError(f"--payload is no JSON: {error}", Exit.USAGE) from None
+        raise CommandError(f"--payload is not JSON: {error}", Exit.USAGE) from None
 
 
 def run_pause(arguments: argparse.Namespace) -> Exit:
     """Pause a schedule."""
     name = arguments.name
-    return _change(arguments, lambda s: s.pause(name), "paused", "it was paused before")
+    return _change(arguments, lambda s: s.pause(name), "paused", "it was already paused")
 
 
 def run_resume(arguments: argparse.Namespace) -> Exit:

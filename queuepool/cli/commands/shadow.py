@@ -18,20 +18,22 @@ from queuepool.settings.endpoints import find_coordinator
 
 _RULES = "coordinator.core.overlays.shadowing"  # by its name: the library imports no coordinator
 DESCRIPTION = """\
-Run a policy beside the live one: it moves nothing, and its cost and waits are compared. Without a
-name, show how it compares so far. See docs/scaling.md.
+Run a policy beside the live one without changing anything, and compare cost and waits. Without a
+name, show the comparison so far. See docs/scaling.md.
 """
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool shadow`."""
     add = parser.add_argument
-    add("policy", nargs="?", metavar="POLICY", help="the candidate; without it, show the figures")
+    add(
+        "policy", nargs="?", metavar="POLICY", help="the candidate; without it, show the comparison"
+    )
     add("--set", dest="settings", action="append", default=[], metavar="NAME=VALUE",
         help="a setting of the candidate; may be repeated")  # fmt: skip
     add("--for", dest="duration", type=duration, default=3600.0, metavar="TIME", help="default 1h")
-    add("--stop", action="store_true", help="end it; its figures stay")
-    add("--pool", type=pool_name, metavar="NAME", help="of another pool of workers")
+    add("--stop", action="store_true", help="stop the shadow; its figures stay")
+    add("--pool", type=pool_name, metavar="NAME", help="a worker pool other than the default one")
     shows = "policy --set:settings --for:duration --pool --stop"
     add_reason(parser, "shadow", shows, only="policy stop")
     add_grpc(parser)
@@ -88,7 +90,7 @@ def _show(arguments: argparse.Namespace) -> Exit:
         if found["missed"]:
             output.say(f"It was too slow for {found['missed']:,} cycles.")
         if found["problem"]:
-            output.say(output.clean(f"It failed, and was ended: {found['problem']}", 500))
+            output.say(output.clean(f"It failed and was stopped: {found['problem']}", 500))
     return Exit.OK
 
 
@@ -99,7 +101,7 @@ def _asked(given: str | None, pool: str | None) -> dict[str, Any] | None:
     endpoint = find_coordinator(given)
     if endpoint is None:
         raise CommandError(
-            "only the leading coordinator knows: give its address with --grpc or QUEUEPOOL_GRPC",
+            "only the leading coordinator has this: give its address with --grpc or QUEUEPOOL_GRPC",
             Exit.UNAVAILABLE,
         )
     with connect(endpoint) as client, translated(endpoint.address):

@@ -33,8 +33,8 @@ _COLUMNS = (
 _LARGEST_BYTES = 64 * 1024 * 1024
 
 DESCRIPTION = """\
-Run scaling policies on a load in virtual time, and compare their waits and costs with those of
-the most workers and of an oracle that knows every job. Needs no server. See docs/simulation.md.
+Run scaling policies on a load in virtual time, and compare their waits and costs with the maximum
+of workers and with an oracle that knows every job. Needs no server. See docs/simulation.md.
 """
 
 
@@ -46,21 +46,33 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--set", dest="settings", action="append", default=[], metavar="NAME=VALUE",
         help="a setting of the policy; may be repeated")  # fmt: skip
     add("--trace", action="append", default=[], metavar="FILE",
-        help="CSV file, one row a time step, whose last column is a count")  # fmt: skip
+        help="CSV file with one row per time step; the last column is a count")  # fmt: skip
     add("--scenario", action="append", default=[], metavar="FILE", help="TOML file")
     traces = parser.add_argument_group("of traces")
     add = traces.add_argument
     add("--rows", type=positive, default=1_000_000, metavar="N", help="use only the first rows")
-    add("--row", type=duration, default=10.0, metavar="TIME", help="time of one row, default 10s")
+    add("--row", type=duration, default=10.0, metavar="TIME", help="duration of a row; default 10s")
     add("--load", type=_share, default=0.2, metavar="SHARE",
-        help="mean work, as a share of the most workers, default 0.2")  # fmt: skip
-    add("--service", type=duration, default=0.5, metavar="TIME", help="mean of a job, 500ms")
-    add("--cv", type=_scatter, default=1.0, metavar="X", help="scatter of service times, 1")
-    add("--min", type=positive, default=8, metavar="N", help="least workers, default 8")
-    add("--max", type=positive, default=64, metavar="N", help="most workers, default 64")
+        help="mean load as a share of --max; default 0.2")  # fmt: skip
+    add(
+        "--service",
+        type=duration,
+        default=0.5,
+        metavar="TIME",
+        help="mean job duration; default 500ms",
+    )
+    add(
+        "--cv",
+        type=_scatter,
+        default=1.0,
+        metavar="X",
+        help="coefficient of variation of job durations; default 1",
+    )
+    add("--min", type=positive, default=8, metavar="N", help="minimum workers; default 8")
+    add("--max", type=positive, default=64, metavar="N", help="maximum workers; default 64")
     add("--reports", type=duration, default=1.0, metavar="TIME",
-        help="between two reports of a consumer, default 1s; 0s: always fresh")  # fmt: skip
-    add("--seed", type=count, default=0, metavar="N", help="of the random arrivals, default 0")
+        help="interval of consumer reports; default 1s; 0s: always current")  # fmt: skip
+    add("--seed", type=count, default=0, metavar="N", help="seed of the random arrivals; default 0")
     parser.add_argument("--chart", metavar="FILE", help="write an SVG picture")
     add_json(parser)
 

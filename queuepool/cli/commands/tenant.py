@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DESCRIPTION = (
-    "Turns go between tenants first, then between the groups of each. Settings hold in each "
-    "partition until they are taken back."
+    "Turns go to tenants first, then to the groups of each. Settings apply per partition until "
+    "they are reset."
 )
 
 _TOTALS = ("ready", "running", "groups", "done", "died", "cancelled", "expired")
@@ -35,7 +35,7 @@ _TOTALS = ("ready", "running", "groups", "done", "died", "cancelled", "expired")
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool tenant`."""
     actions = Actions(parser)
-    configuring = actions.add("configure", configure, "say how a tenant may run")
+    configuring = actions.add("configure", configure, "change the settings of a tenant")
     holding = actions.add("hold", hold, "start no more jobs of a tenant")
     releasing = actions.add("release", release, "end the hold of a tenant")
     add_reason(configuring, "tenant configure", "=tenant name --max-running --weight")
@@ -49,10 +49,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--max-running",
         type=count,
         metavar="N",
-        help="jobs at once in each partition; 0: any number",
+        help="maximum running jobs per partition; 0: unlimited",
     )
     configuring.add_argument(
-        "--weight", type=count, metavar="N", help="its share of turns, 1 to 100; 1: as others"
+        "--weight", type=count, metavar="N", help="turns per turn of other tenants, 1 to 100"
     )
 
 
@@ -143,5 +143,5 @@ def _told(arguments: argparse.Namespace, done: str, changed: bool) -> Exit:
         output.print_json({"tenant": arguments.name, "changed": changed})
     else:
         what = f"tenant {arguments.name} is {done}"
-        output.say(what if changed else "it was so before; nothing changed")
+        output.say(what if changed else "unchanged: it had these settings already")
     return Exit.OK

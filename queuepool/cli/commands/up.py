@@ -90,7 +90,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add(
         "--web",
         action=argparse.BooleanOptionalAction,
-        help="also run the page (default: if the extra queuepool[web] is installed)",
+        help="also run the web page (default: if the extra queuepool[web] is installed)",
     )
     add("--data-dir", metavar="DIR", help="where jobs are stored (default .queuepool/data)")
     add(
@@ -272,7 +272,7 @@ def _welcome(cluster: LocalProcesses) -> list[str]:
     if cluster.spec.web and printing.remarks_are_on_terminal():
         page = [f"page: {link_to_page(cluster.web_address, cluster.web_token)}"]
     elif cluster.spec.web:  # a token must not get into the logs of a service
-        page = [f"page: {cluster.web_address} (`queuepool web --link` signs you in)"]
+        page = [f"page: {cluster.web_address} (`queuepool web --link` prints a sign-in link)"]
     return [
         f"ready: {cluster.spec.partitions} partitions on {where}, coordinator at "
         f"{cluster.grpc_address}, logs in {cluster.spec.log_dir}",

@@ -15,9 +15,9 @@ from queuepool.settings import local_cluster as local
 from queuepool.telemetry import printing
 
 DESCRIPTION = """\
-Serve the page: what the queue does, live, and what operators do about it. It asks a coordinator
-(--grpc, QUEUEPOOL_GRPC, or that of `queuepool up` in this directory). Settings are QUEUEPOOL_WEB_*
-variables; without a token a random one is made, and a link that signs in is printed.
+Serve the web page. It reads from a coordinator (--grpc, QUEUEPOOL_GRPC, or that of `queuepool up`
+in this directory). Settings are QUEUEPOOL_WEB_* variables; without a token, a random one is
+generated and a sign-in link printed.
 """
 
 
@@ -29,7 +29,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--grpc", metavar="HOST:PORT", help="the coordinator (QUEUEPOOL_GRPC)")
     add(
         "--link", action="store_true",
-        help="print a link that signs in to the page of `queuepool up` in this directory, and exit",
+        help="print a sign-in link for the page of `queuepool up` in this directory, and exit",
     )  # fmt: skip
 
 
@@ -67,6 +67,6 @@ _USERS = ("TOKEN", "VIEWER_TOKEN", "USER_HEADER")
 def _print_link() -> Exit:
     cluster = local.read()
     if cluster is None or not cluster.web_address or not cluster.web_token:
-        raise CommandError("`queuepool up` runs no page in this directory")
+        raise CommandError("no `queuepool up` with a web page runs in this directory")
     output.say(link_to_page(cluster.web_address, cluster.web_token))
     return Exit.OK

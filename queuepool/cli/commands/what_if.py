@@ -18,21 +18,21 @@ from queuepool.errors.escaping import shown
 _RATE = re.compile(r"([A-Za-z0-9_.:@/-]{1,64})=(\d{1,9}(?:\.\d{1,6})?)/(s|m|h)")
 _UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 DESCRIPTION = """\
-Foretell when the jobs that are there now will have ended, and when they would with another maximum
-of workers, or with another rate of a limit. Changes nothing. See docs/scaling.md.
+Predict when the current jobs will have ended, and when they would with another maximum of
+workers or another rate of a limit. Changes nothing. See docs/scaling.md.
 """
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool what-if`."""
     add = parser.add_argument
-    add("--max", type=positive, metavar="N", help="most workers of each partition")
+    add("--max", type=positive, metavar="N", help="maximum workers of each partition")
     add("--limit", type=_rate, metavar="NAME=RATE",
         help="rate of a limit, such as mail=40/s, for which all parked jobs wait")  # fmt: skip
-    add("--partition", type=count, metavar="N", help="only this one, with all of its pools")
-    add("--pool", type=pool_name, metavar="NAME", help="only this pool of workers")
+    add("--partition", type=count, metavar="N", help="only this partition, with all of its pools")
+    add("--pool", type=pool_name, metavar="NAME", help="only this worker pool")
     add("--watch", type=duration, default=2.0, metavar="TIME",
-        help="without a coordinator: look again after this time, default 2s")  # fmt: skip
+        help="observation time without a coordinator; default 2s")  # fmt: skip
     add_grpc(parser)
     add_json(parser)
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         answers.append(with_most(rows, arguments.max))
     if arguments.limit is not None:
         name, per_s, text = arguments.limit
-        answers.append(with_rate(rows, name, _pace(name), "at the present rate"))
+        answers.append(with_rate(rows, name, _pace(name), "at the current rate"))
         answers.append(with_rate(rows, name, per_s, f"at {text}"))
     _print(answers, as_json=arguments.json)
     return Exit.OK
@@ -59,9 +59,7 @@ def run(arguments: argparse.Namespace) -> Exit:
 
 def _nowhere(arguments: argparse.Namespace) -> str:
     where = "" if arguments.partition is None else f" in partition {arguments.partition}"
-    return (
-        f"there is no pool {arguments.pool}{where}: `queuepool status` shows those that there are"
-    )
+    return f"there is no pool {arguments.pool}{where}: `queuepool status` lists them"
 
 
 def _view(arguments: argparse.Namespace) -> ClusterView:

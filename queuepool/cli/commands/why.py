@@ -18,18 +18,25 @@ from queuepool.routing.topology import MAX_PARTITIONS
 
 _LONGEST = 1_000  # characters of a sentence
 DESCRIPTION = (
-    "Explain the workers of a partition: the last decision about it, and the last change before "
-    "that; what was seen, what moved the count, what was rejected and what came of it."
+    "Explain the worker count of a partition: the last decision about it and the last change "
+    "before that, with the observations, what changed the count, what was rejected, and the "
+    "outcome."
 )
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool why`."""
     parser.add_argument(
-        "partition", type=place, metavar="PARTITION", help="its number; 3/video for a pool of it"
+        "partition",
+        type=place,
+        metavar="PARTITION",
+        help="a partition: 3, or 3/video for one of its pools",
     )
     parser.add_argument(
-        "--at", type=_moment, metavar="TIME", help="02:10, 2026-11-23T02:10, or 10m ago as 10m"
+        "--at",
+        type=_moment,
+        metavar="TIME",
+        help="a time: 02:10, 2026-11-23T02:10, or 10m for 10 minutes ago",
     )
     add_grpc(parser)
     add_json(parser)

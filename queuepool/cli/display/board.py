@@ -77,7 +77,7 @@ class Board:
             text.stylize("yellow")
         table = self._table(view, sparks=sparks, width=width)
         if view.eta is not None and view.eta.high_s > 0:
-            waiting.append(output.styled(f"the jobs of now will have ended {range_of(view.eta)}"))
+            waiting.append(output.styled(f"the current jobs will have ended {range_of(view.eta)}"))
         shadow = [] if view.shadow is None else [output.styled(in_short(view.shadow), "dim")]
         return Group(*table, *problems, *waiting, *shadow, _leader(view))
 
@@ -177,7 +177,7 @@ def _totals(view: ClusterView) -> dict[str, str]:
 def _leader(view: ClusterView) -> Any:
     if view.leader:
         text = f"led by {output.clean(view.leader)}, epoch {view.leader_epoch}"
-        return output.styled(f"{text} (seen through: {view.source})", "dim")
+        return output.styled(f"{text} (source: {view.source})", "dim")
     return output.styled(
         "no coordinator leads: jobs run, worker counts stay the same (`queuepool coordinator`)",
         "yellow",
@@ -189,7 +189,7 @@ def unknown(jobs: int, tasks: Sequence[str]) -> str:
     named = ", ".join(output.clean(shown(task)) for task in tasks[:5])
     more = ", ..." if len(tasks) > 5 else ""
     return (
-        f"{jobs:,} jobs wait for a consumer that knows their task ({named}{more}): deploy it, pass "
+        f"{jobs:,} jobs wait for a consumer with their task ({named}{more}): deploy it, pass "
         "its module with --app, or cancel them"
     )
 

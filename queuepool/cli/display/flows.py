@@ -96,8 +96,8 @@ def _counts(status: BatchStatus) -> str:
 
 
 def _waits(status: BatchStatus) -> str:
-    then = "dies" if status.on_deadline == "fail" else "runs with what there is"
+    then = "dies" if status.on_deadline == "fail" else "runs with the results so far"
     held = ""
     if status.on_failure == "wait" and status.dead:
-        held = "; it waits until the dead are replayed or discarded"
+        held = "; it waits until the dead jobs are replayed or discarded"
     return f"deadline {when(status.deadline_ms)}, when its continuation {then}{held}"

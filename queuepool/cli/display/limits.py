@@ -33,7 +33,7 @@ def _defined_by(status: LimitStatus) -> str:
 def _state(status: LimitStatus) -> str:
     if status.paused:
         return "paused"
-    wait = f"told to wait {format_duration(status.wait_ms / 1000)}"
+    wait = f"backing off for {format_duration(status.wait_ms / 1000)}"
     return wait if status.wait_ms else ""
 
 

@@ -45,15 +45,15 @@ def sentence(facts: Facts) -> str:
         return f"{_count(count)}; {said}{why}"
     done, total = facts.progress
     if move.stage is Stage.ASKED:
-        return f"a move {move.text} is asked for"
+        return f"a move {move.text} has been requested"
     what = "going back" if move.stage is Stage.ABORTING else "moving"
     parts = [
         f"{what} {move.text.removeprefix('of ')}",
-        f"{done:,} of {total:,} slots are there",
+        f"{done:,} of {total:,} slots have arrived",
     ]
     if move.source >= 0:
         closed = facts.on_their_way
-        parts.append(f"{closed:,} on their way from {move.source} to {move.dest}")
+        parts.append(f"{closed:,} moving from {move.source} to {move.dest}")
     if move.reason:
         parts.append(output.clean(move.reason))
     return ", ".join(parts)

@@ -38,9 +38,9 @@ def in_short(found: Mapping[str, Any]) -> str:
 
 def _sentence(found: Mapping[str, Any], live: Any, candidate: Any) -> str:
     return (
-        f"{found['policy']} would have cost {_times(live, candidate)} of what there was, over "
-        f"{format_duration(found['seconds'])} and {found['jobs']:,.0f} jobs. Both rows are of the "
-        "same model."
+        f"{found['policy']} would have cost {_times(live, candidate)} of the actual cost, over "
+        f"{format_duration(found['seconds'])} and {found['jobs']:,.0f} jobs. Both rows come from "
+        f"the same model."
     )
 
 

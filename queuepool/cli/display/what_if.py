@@ -28,7 +28,7 @@ class Answer:
     def line(self) -> str:
         """Return it as a sentence."""
         what = "" if self.workers is None else f" with {self.workers:,} workers"
-        ends = "at a time that is unknown: no job was seen to end"
+        ends = "at an unknown time: no job has ended recently"
         return (
             f"{self.case}: {self.jobs:,} jobs{what} end {range_of(self.eta) if self.eta else ends}"
         )

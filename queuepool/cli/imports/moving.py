@@ -196,13 +196,14 @@ class Importing:
             groups: list[str | bytes] = [key_bytes_of(key) for key in note["groups"]]
         except (ValueError, KeyError, TypeError):
             raise ConfigurationError(
-                f"{self._source.name}: {self._note.decode()} is not a note of an import; look what "
-                "it is, and delete it"
+                f"{self._source.name}: {self._note.decode()} is not a record of an import; inspect "
+                f"and delete it"
             ) from None
         if options != self._options():
             raise ConfigurationError(
                 f"an import of {self._queue} with other options was interrupted (stage, queue, "
-                f"--key, --key-argument, --task: {options}): finish it with these first, so that "
+                f"--key, --key-argument, --task: {options}): finish it with those options first, "
+                f"so that "
                 "no job runs twice. Nothing was done"
             )
         return groups

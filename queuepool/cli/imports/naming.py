@@ -107,7 +107,7 @@ def read_tasks(typed: Sequence[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
                 "arguments that have no names there"
             )
         if len(set(names)) < len(names) or match[1] in found:
-            raise InvalidInputError(f"--task {shown(text)}: a name is there twice")
+            raise InvalidInputError(f"--task {shown(text)}: a name is given twice")
         found[match[1]] = (match[2], names)
     return found
 

@@ -31,19 +31,17 @@ def add_filters(action: argparse.ArgumentParser) -> None:
     add("ids", nargs="*", metavar="ID")
     add("--partition", type=count, metavar="N")
     add("--task", metavar="NAME")
-    add("--key", metavar="KEY", help="only of this partition key")
-    add("--tenant", metavar="NAME", help="only of this tenant")
+    add("--key", metavar="KEY", help="only this partition key")
+    add("--tenant", metavar="NAME", help="only this tenant")
     add(
         "--error",
         metavar="TEXT",
-        help="only those whose reason or error contains this, or has this fingerprint",
+        help="only jobs whose reason or error contains this text or has this fingerprint",
     )
-    add(
-        "--older-than", type=duration, metavar="TIME", help="only those dead for at least this long"
-    )
-    add("--since", type=moment, metavar="TIME", help="only those that died since: 1h, 02:10")
-    add("--until", type=moment, metavar="TIME", help="only those that died until then")
-    add("--newest", action="store_true", help="begin with the latest, not with the oldest")
+    add("--older-than", type=duration, metavar="TIME", help="only jobs dead for at least this long")
+    add("--since", type=moment, metavar="TIME", help="only jobs that died since then: 1h, 02:10")
+    add("--until", type=moment, metavar="TIME", help="only jobs that died until then")
+    add("--newest", action="store_true", help="newest first, not oldest first")
 
 
 def is_filtered(arguments: argparse.Namespace) -> bool:

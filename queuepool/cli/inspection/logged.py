@@ -31,7 +31,7 @@ _LISTED = 5  # of a list of ids, say
 
 
 def run_logged(arguments: argparse.Namespace, logged: Logged) -> Exit:
-    """Run a command, and keep in the log what it did."""
+    """Run a command, and record in the log what it did."""
     arguments.reason = output.clean(arguments.reason, _LONGEST_REASON)
     if not _acts(arguments, logged):
         return _run(arguments)
@@ -125,7 +125,7 @@ def _keep(
         _write(entry)
     except Exception as error:  # whatever it is: the act itself is done
         if not silently:
-            output.remark(output.clean(f"this could not be kept in the log: {error}", 500))
+            output.remark(output.clean(f"this could not be written to the log: {error}", 500))
 
 
 def _write(entry: LogEntry) -> None:

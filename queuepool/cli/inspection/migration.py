@@ -99,8 +99,8 @@ class Migration:
         record = self._pool.route.read()
         if record is None or not record.migration:
             raise CommandError(
-                "this queue has had partitions from the start, or no process has used it yet: "
-                "there is nothing to migrate. A queue without partitions begins with "
+                "this queue has had partitions from the start, or has not been used yet: there is "
+                "nothing to migrate. A queue without partitions starts with "
                 "QUEUEPOOL_PARTITIONED=false in all its processes; see docs/migration.md",
                 Exit.USAGE,
             )
@@ -144,8 +144,8 @@ class Migration:
             changed, version = verb.read(server.run(key, [verb])[0])
             if not changed:
                 raise CommandError(
-                    f"the route was changed meanwhile, to version {version}; nothing was done: "
-                    "look at `queuepool migrate status`, and try again"
+                    f"the route was changed in the meantime, to version {version}; nothing was "
+                    f"done: check `queuepool migrate status` and try again"
                 )
         self._turn_away(version, places)
 
@@ -158,7 +158,9 @@ class Migration:
         try:
             return self._pool.places()
         except ScriptError as error:
-            raise CommandError(f"{error} This command needs the rights of an operator") from None
+            raise CommandError(
+                f"{error} This command needs the permissions of an operator"
+            ) from None
 
 
 def _is_owned(state: PartitionState) -> bool:

@@ -153,14 +153,14 @@ class Moves:
             if move is None:
                 raise CommandError("no move is under way; nothing was done")
             if move.stage is Stage.ABORTING:
-                raise CommandError("the move is aborted already, and on its way back")
+                raise CommandError("the move has already been aborted and is being reverted")
             is_asked = move.stage is Stage.ASKED
             try:
                 self._change(facts, move.over(Stage.ABORTED) if is_asked else move.aborted())
             except _ChangedError:  # the leader made a step meanwhile
                 continue
             return self.facts()
-        raise CommandError("the move makes step after step: try again")
+        raise CommandError("the move is between two steps: try again")
 
     def _may_begin(self) -> Facts:
         facts = self.facts()
@@ -171,8 +171,8 @@ class Moves:
             )
         if facts.under_way is not None:
             raise CommandError(
-                f"a move {facts.under_way.text} is under way (`queuepool moves`): wait for its "
-                "end, or abort it (`queuepool moves abort`); nothing was done"
+                f"a move {facts.under_way.text} is running (`queuepool moves`): wait until it "
+                f"ends, or abort it (`queuepool moves abort`); nothing was done"
             )
         return facts
 
@@ -202,7 +202,7 @@ class Moves:
                 if place.run(flow.batches(0, 1))[0]:
                     raise CommandError(
                         f"partition {place.name} has batches or flows, which cannot move yet: let "
-                        "them end and be forgotten (`queuepool flow list`); nothing was done"
+                        f"them end and expire (`queuepool flow list`); nothing was done"
                     )
             topology, keyspace = self._pool.config.topology, self._pool.config.keyspace
             name = on or next(iter(topology.servers))
@@ -216,7 +216,7 @@ class Moves:
         verb = lead.lead("", lease_ms=1, address="")
         if verb.read(server.run(key, [verb])[0]).lease_ms <= 0:
             raise CommandError(
-                "no coordinator leads, so nothing would be moved: start one (`queuepool "
+                "no coordinator leads, so nothing would move: start one (`queuepool "
                 "coordinator`); nothing was done"
             )
 
@@ -236,9 +236,9 @@ class Moves:
         except _ChangedError:
             return self.facts()
         raise CommandError(
-            f"no coordinator took the move up within {TAKEN_UP_S:g} s, so it was taken back and "
-            f"nothing was moved.{said} Is the leader of this version, and does it have the rights "
-            "of `ops` (docs/moves.md)?"
+            f"no coordinator started the move within {TAKEN_UP_S:g} s, so it was withdrawn and "
+            f"nothing was moved.{said} Does the leader run this version, and does it have the "
+            "permissions of `ops` (docs/moves.md)?"
         )
 
     def _change(self, facts: Facts, move: Move) -> None:
@@ -248,15 +248,15 @@ class Moves:
         try:
             changed, _ = verb.read(server.run(key, [verb])[0])
         except ScriptError as error:
-            raise CommandError(f"{error} This command needs the rights of an operator") from None
+            raise CommandError(
+                f"{error} This command needs the permissions of an operator"
+            ) from None
         if not changed:
             raise _ChangedError
 
 
 def _silent(error: UnavailableError) -> CommandError:
-    return CommandError(
-        f"not all partitions answer, and nothing was done: {error}", Exit.UNAVAILABLE
-    )
+    return CommandError(f"not all partitions respond; nothing was done: {error}", Exit.UNAVAILABLE)
 
 
 def _now_ms() -> int:
@@ -267,4 +267,4 @@ class _ChangedError(CommandError):
     """Someone else changed the record."""
 
     def __init__(self) -> None:
-        super().__init__("the route was changed meanwhile; nothing was done: try again")
+        super().__init__("the route was changed in the meantime; nothing was done: try again")

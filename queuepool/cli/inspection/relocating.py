@@ -64,8 +64,8 @@ def _check_target(pool: QueuePool, numbers: Sequence[int], server: str) -> None:
             there.run(confirm.load("observe"))
         if _are_one(pool, here, server):
             raise CommandError(
-                f"servers {_name_of(pool, number)!r} and {server!r} are the same one, by two "
-                f"names of QUEUEPOOL_SERVERS; {_NOTHING}"
+                f"servers {_name_of(pool, number)!r} and {server!r} are the same one, under two "
+                f"names in QUEUEPOOL_SERVERS; {_NOTHING}"
             )
         jobs, lease_ms = _look(there)
         if jobs or lease_ms > 0:
@@ -81,8 +81,8 @@ def _check_target(pool: QueuePool, numbers: Sequence[int], server: str) -> None:
     if told is not None and 0 < told.limit < told.used + needed:
         raise CommandError(
             f"server {server!r} has no room: it uses {told.used / 1e6:,.0f} MB of "
-            f"{told.limit / 1e6:,.0f} MB (maxmemory), and about {needed / 1e6:,.0f} MB would come: "
-            f"raise its maxmemory, or let jobs end first; {_NOTHING}"
+            f"{told.limit / 1e6:,.0f} MB (maxmemory), and about {needed / 1e6:,.0f} MB would be "
+            f"added: raise its maxmemory, or let jobs end first; {_NOTHING}"
         )
 
 

@@ -197,7 +197,7 @@ def _row_of_message(m: Any) -> PartitionRow:
         eta=eta_of_message(m),
         service_s=m.service_s,
         pool=m.pool or DEFAULT_POOL,
-        problem=m.error or ("not observed for a while" if m.stale else ""),
+        problem=m.error or ("not observed recently" if m.stale else ""),
     )
 
 

@@ -129,21 +129,25 @@ class Flow:
             raise InvalidInputError(f"{waits[0]} is for a step that follows others: see after")
         rows = None if each is None else list(each)
         if rows is not None and payload is not None:
-            raise InvalidInputError("a step has a payload, or one for each job: omit one of them")
+            raise InvalidInputError("use either a payload or each for a step, not both")
         times: dict[str, Any] = {"deadline_s": self.deadline_s, "keep_s": self.keep_s, **options}
         job = After(task, {} if payload is None else payload, **times)
         own = _checked_name("a step", _name_of(task) if name is None else name)
-        key = self.partition_key if partition_key is None else partition_key
-        if key is None:
-            raise InvalidInputError(
-                f"step {shown(own)} needs a partition_key, or the flow one for all: it says where "
-                "its jobs run"
-            )
+        key = self._key_of(own, partition_key)
         if own in self._steps:
-            raise InvalidInputError(f"two steps are called {shown(own)}: give one another name")
+            raise InvalidInputError(f"two steps are called {shown(own)}: rename one")
         _check_rows(own, rows, follows)
         self._steps[own] = Step(own, job, rows, follows, key)
         return self
+
+    def _key_of(self, step: str, given: PartitionKey | None) -> PartitionKey:
+        key = self.partition_key if given is None else given
+        if key is None:
+            raise InvalidInputError(
+                f"step {shown(step)} needs a partition_key, or the flow needs one: it determines "
+                "where jobs run"
+            )
+        return key
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -166,7 +170,7 @@ def checked(flow: Flow) -> tuple[Step, ...]:
     for step in steps:
         if unknown := sorted(set(step.after) - names):
             raise InvalidInputError(
-                f"step {shown(step.name)} follows {shown(unknown[0])}, which is no step of flow "
+                f"step {shown(step.name)} follows {shown(unknown[0])}, which is not a step of flow "
                 f"{flow.name!r}: {', '.join(sorted(names))}"
             )
         if len(set(step.after)) < len(step.after):
@@ -176,8 +180,8 @@ def checked(flow: Flow) -> tuple[Step, ...]:
     for name, count in followers.items():
         if count > MOST_WAITING:
             raise InvalidInputError(
-                f"{count:,} jobs follow step {shown(name)}, at most {MOST_WAITING} may: let one "
-                "follow it that adds the others with into=ctx.batch"
+                f"{count:,} jobs follow step {shown(name)}; at most {MOST_WAITING} are possible: "
+                f"let one job follow it and add the others with into=ctx.batch"
             )
     _refuse_cycles(flow.name, {step.name: step.after for step in steps})
     return steps

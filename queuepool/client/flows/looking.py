@@ -77,7 +77,7 @@ def step_batch(config: PoolConfig, name: str, step: str) -> Steps[str]:
     """Return the batch of a step. Raises InvalidInputError."""
     _found, graph = yield from find_flow(config, name)
     if graph is None:
-        raise InvalidInputError(f"there is no flow {name}: it was forgotten, or never enqueued")
+        raise InvalidInputError(f"there is no flow {name}: it has expired or was never enqueued")
     for each in graph.steps:
         if each.name == step:
             return each.batch
@@ -96,7 +96,8 @@ def waited(config: PoolConfig, name: str, timeout_s: float) -> Steps[FlowStatus]
             return (yield from status_of(config, name))
         if time.monotonic() + pause_s > deadline:
             raise WaitTimeoutError(
-                f"flow {name} goes on after {timeout_s:g} s: {found.left:,} of {found.total:,} "
+                f"flow {name} is still running after {timeout_s:g} s: {found.left:,} of "
+                f"{found.total:,} "
                 "steps have not ended"
             )
         yield Pause(pause_s)

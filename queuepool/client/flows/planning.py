@@ -133,8 +133,8 @@ def _place_of_first(producer: Producer, step: Step) -> tuple[bytes, str]:
     for chunk in _chunks(producer, step, _NOWHERE)[0]:
         if chunk.partition == LEGACY:
             raise InvalidInputError(
-                "jobs of this key go to the legacy place still: `queuepool migrate shift` first. "
-                "Nothing was enqueued"
+                "jobs of this key still go to the legacy place: run `queuepool migrate shift` "
+                "first. Nothing was enqueued"
             )
         if 0 in chunk.positions:
             found = chunk.ids[chunk.positions.index(0)][:2], chunk.pool

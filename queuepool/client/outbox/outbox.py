@@ -57,8 +57,8 @@ class Outbox:
         """
         if options.get("durability") is not None:
             raise InvalidInputError(
-                "durability has no meaning for a job of an outbox, which the database keeps until "
-                "the job is enqueued: omit it"
+                "durability does not apply to an outbox, since the database keeps the job until it "
+                "is enqueued: omit it"
             )
         with enqueueing(task) as span:
             chunk, known = calls.one(self._producer, task, payload, trace=span.parent, **options)
@@ -82,7 +82,7 @@ def _insert_by(transaction: Any) -> Callable[[str, tuple[str, str, bytes]], None
         mark = "?" if "sqlite3" in modules else "%s"
         return _Cursors(transaction, mark).insert
     raise InvalidInputError(
-        f"{type(transaction).__name__} is no transaction of a database: pass a Session or "
+        f"{type(transaction).__name__} is not a database transaction: pass a Session or "
         "Connection of SQLAlchemy (within AsyncSession.run_sync, the session that it gives), "
         "django.db.connection, or a connection of sqlite3 or psycopg"
     )

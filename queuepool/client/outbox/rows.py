@@ -54,7 +54,7 @@ def decode(raw: object) -> Row:
             return row
     except (msgspec.MsgspecError, ValueError, InvalidInputError):
         pass
-    raise InvalidInputError("the row holds no job that this version can read")
+    raise InvalidInputError("this version cannot read the job in this row")
 
 
 class Delivery:

@@ -2,7 +2,7 @@
 
 A scenario enqueues jobs on an empty pool, and returns a function that tells what the handlers have
 done to the world. It is run undisturbed first, then once for each fault that one of its lines can
-meet: a kill, a second delivery, a late cancel, a timeout, a clock that jumps.
+meet: a kill, a duplicate delivery, a late cancel, a timeout, a clock that jumps.
 
 >>> from queuepool import JobContext, Registry
 >>> from queuepool.testing import MemoryPool

@@ -61,7 +61,7 @@ class Ledger:
         jobs = f"{self.jobs} job{'s' * (self.jobs != 1)}"
         lines = [f"{jobs}, {sum(self.tried.values())} runs with a fault each: {tried}"]
         if self.left_out:
-            lines.append(f"{self.left_out} more faults were left out")
+            lines.append(f"{self.left_out} more faults were skipped")
         for verdict in Verdict:
             lines.append(f"{verdict:<14} {self.count(verdict):>4}")
             lines += [f"    {each.detail}\n        {each.fault}" for each in self._first(verdict)]

@@ -218,14 +218,14 @@ def _time_out(task: str) -> None:
     except RuntimeError:
         running = None
     if running is None:
-        raise JobTimeoutError(f"{task} ran longer than its time")
-    running.cancel("its time is over")  # at the next await, as in a consumer
+        raise JobTimeoutError(f"{task} exceeded its timeout")
+    running.cancel("its timeout has passed")  # at the next await, as in a consumer
 
 
 def _run_async(loop: Loop, coroutine: Coroutine[Any, Any, Any]) -> Any:
     try:
         return loop.run(coroutine)
     except asyncio.CancelledError as error:
-        if error.args != ("its time is over",):
+        if error.args != ("its timeout has passed",):
             raise
-        raise JobTimeoutError("the coroutine ran longer than its time") from None
+        raise JobTimeoutError("the coroutine exceeded its timeout") from None

@@ -73,14 +73,12 @@ def _calm(scenario: Scenario, registry: Registry, partitions: int) -> Outcome:
         raise InvalidInputError("the scenario ran no job: enqueue some on the pool that it gets")
     if first.is_endless:
         last = [*first.ends.values()][-1].task
-        raise InvalidInputError(
-            f"the scenario never ends: jobs of {last!r} are repeated again and again"
-        )
+        raise InvalidInputError(f"the scenario never ends: jobs of {last!r} are repeated forever")
     again = run_once(scenario, registry, partitions, None)
     for _verdict, detail in differences(first.state, again.state):
         raise InvalidInputError(
-            f"the scenario ended differently when it ran again undisturbed: {detail}. Let it begin "
-            "with an empty world, and leave times and random values out of what it returns"
+            f"the scenario ended differently when it ran again without a fault: {detail}. Reset "
+            f"all state at its start, and leave times and random values out of what it returns"
         )
     return again
 

@@ -32,8 +32,8 @@ from queuepool.verbs.owner.replies import Ownership
 RESULT_BYTES = 1024**2  # of one page of results, and of one page of ends
 UNTOLD_ENTRIES = 500
 _SHUT = (
-    "slots move to other partitions (`queuepool moves`), and no batch or flow can be defined until "
-    "they are there; nothing was done. Try again later"
+    "slots are moving to other partitions (`queuepool moves`), and no batch or flow can be created "
+    "until the move ends; nothing was done. Try again later"
 )
 _STATES = frozenset(map(str, BatchState))
 _BY_NAME: dict[str, bytes] = {"fail": b"f", "partial": b"p", "wait": b"w"}

@@ -147,7 +147,7 @@ def encode(schedule: Schedule) -> bytes:
     if len(text) > MAX_BYTES:
         raise InvalidInputError(
             f"schedule {schedule.name!r} takes {len(text):,} bytes; at most {MAX_BYTES:,} are "
-            "possible: let its task look up what the payload says"
+            "possible: let its task look up the data instead"
         )
     return text
 
@@ -166,7 +166,7 @@ def _status(raw: bytes, text: bytes, done: bytes) -> ScheduleStatus:
         stored = _decoder.decode(match[5])
         schedule = Schedule(**msgspec.structs.asdict(stored))
         if schedule.name != name:
-            schedule, problem = None, "it has the name of another one"
+            schedule, problem = None, "it has the name of another schedule"
     except (*UNREADABLE, QueuePoolError) as error:
         problem = f"it cannot be read ({error})"[:300]
     counts = map(number, done.split(b":")) if _FIRED.fullmatch(done) else ()

@@ -135,7 +135,7 @@ class Guard:
         request.state.form = form = await _form(request, most)
         name = "" if user is None or path == "/login" else user.name
         if not self.seals.is_form_token(form.get(FORM_FIELD, ""), request.state.seed, name):
-            raise _RefusedError(403, "the form is not of this session: load the page again")
+            raise _RefusedError(403, "the form belongs to another session: reload the page")
         client = request.client.host if request.client else ""
         if path == "/login":
             if not self._logins.take(client):
@@ -148,7 +148,7 @@ class Guard:
             )
             raise _RefusedError(403, "viewers change nothing")
         elif not self._acts.take(user.name):
-            raise _RefusedError(429, "too many acts: wait a moment")
+            raise _RefusedError(429, "too many actions: wait a moment")
 
     def user_of(self, request: Request) -> User | None:
         """Return who asks, as the application, a proxy or a session tells."""

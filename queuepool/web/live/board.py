@@ -36,7 +36,7 @@ class Look:
     at_s: float = 0.0
     cluster: Any = None
     places: tuple[Any, ...] = ()
-    problem: str = "no coordinator was asked yet"
+    problem: str = "no coordinator has been contacted yet"
     index: dict[str, Any] = field(default_factory=dict)
     doctor: Verdict | None = None
 

@@ -74,7 +74,7 @@ class Watcher:
                 told = ""
             starting = look.cluster is None and time.monotonic() - started_s < _START_S
             if problem != told and not starting:
-                _log.warning("no news of the queue: %s", problem)
+                _log.warning("no data from the coordinator: %s", problem)
                 told = problem
             self._board.fail(problem)
             self._changed()

@@ -80,7 +80,7 @@ class _Pages:
     def _found(self, request: Request) -> Bulk:
         found = self._bulks.get(request.path_params["name"])
         if found is None:
-            raise HTTPException(404, "this act is not known: the page was restarted since")
+            raise HTTPException(404, "unknown action: the page has been restarted since")
         return found
 
     async def show(self, request: Request) -> Response:
@@ -117,7 +117,7 @@ def _rate(text: str) -> float | None:
     except ValueError:
         rate = 0.0
     if not 0.01 <= rate <= 1e6:
-        raise RefusedError("a rate is jobs a second, from 0.01 on")
+        raise RefusedError("a rate is in jobs per second, at least 0.01")
     return rate
 
 

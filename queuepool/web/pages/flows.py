@@ -28,7 +28,7 @@ def routes(desk: Desk) -> list[Route]:
         name = request.query_params.get("name", "")
         tree = await desk.off_loop(lambda: desk.source.pool.batch(name).tree())
         if tree.status.state is BatchState.UNKNOWN:
-            raise HTTPException(404, "there is no such batch: it was forgotten, or never defined")
+            raise HTTPException(404, "there is no such batch: it has expired or never existed")
         return desk.page(request, "flow.html", tree=tree, address=_address(name))
 
     async def cancel(request: Request) -> Response:

@@ -36,37 +36,42 @@ _PARTS = (
 )
 
 
+async def _known(desk: Desk) -> dict[str, Any]:
+    known: dict[str, Any] = {"problems": []}
+    for name, ask in (("groups", _at_work), ("tenants", _tenants)):
+        try:
+            known[name] = await desk.cached(f"groups {name}", 3.0, partial(ask, desk))
+        except Exception as error:  # the rest is shown nevertheless
+            known[name] = []
+            known["problems"].append(sentence_of(error))
+    return known
+
+
+async def _show(desk: Desk, request: Request) -> Response:
+    key, tenant = _asked(request)
+    group = await desk.off_loop(lambda: _group(desk, key, tenant))
+    status = await desk.off_loop(group.status)
+    if status.total == 0 and not status.has_settings:
+        raise HTTPException(404, f"no jobs are known of the group {words.clean(key, 200)}")
+    errors = await desk.cached(f"errors of {tenant} {key}", 5.0, lambda: _errors(desk, key, tenant))
+    number = group.partition.number
+    lanes = await desk.cached(f"lanes of {number}", 2.0, lambda: _lanes(group))
+    runs = await desk.cached(f"runs of {tenant} {key}", 5.0, lambda: _runs(group))
+    return desk.page(
+        request, "group.html", key=key, tenant=tenant, status=status, errors=errors,
+        partition=number, lanes=lanes, times=times_of(runs), bars=bars(status),
+        progress=f"{status.progress:.1%}", address=_address(key, tenant), states=states(status),
+    )  # fmt: skip
+
+
 def routes(desk: Desk) -> list[Route]:
     """Return the addresses of these pages."""
 
     async def index(request: Request) -> Response:
-        known: dict[str, Any] = {"problems": []}
-        for name, ask in (("groups", _at_work), ("tenants", _tenants)):
-            try:
-                known[name] = await desk.cached(f"groups {name}", 3.0, partial(ask, desk))
-            except Exception as error:  # the rest is shown nevertheless
-                known[name] = []
-                known["problems"].append(sentence_of(error))
-        return desk.page(request, "groups.html", **known)
+        return desk.page(request, "groups.html", **await _known(desk))
 
     async def show(request: Request) -> Response:
-        key, tenant = _asked(request)
-        group = await desk.off_loop(lambda: _group(desk, key, tenant))
-        status = await desk.off_loop(group.status)
-        if status.total == 0 and not status.has_settings:
-            raise HTTPException(404, f"no jobs are known of the group {words.clean(key, 200)}")
-        errors = await desk.cached(
-            f"errors of {tenant} {key}", 5.0, lambda: _errors(desk, key, tenant)
-        )
-        number = group.partition.number
-        lanes = await desk.cached(f"lanes of {number}", 2.0, lambda: _lanes(group))
-        runs = await desk.cached(f"runs of {tenant} {key}", 5.0, lambda: _runs(group))
-        return desk.page(
-            request, "group.html", key=key, tenant=tenant, status=status, errors=errors,
-            partition=number, lanes=lanes, times=times_of(runs), bars=bars(status),
-            progress=f"{status.progress:.1%}", address=_address(key, tenant),
-            states=states(status),
-        )  # fmt: skip
+        return await _show(desk, request)
 
     async def live(request: Request) -> Response:
         key, tenant = _asked(request)
@@ -85,7 +90,7 @@ def routes(desk: Desk) -> list[Route]:
         key, tenant = _asked(request)
         do = _ACTS.get(request.path_params["what"])
         if do is None:
-            raise HTTPException(404, "there is no such act")
+            raise HTTPException(404, "there is no such action")
         asked, reason = fields(request), reason_of(request)
         return await desk.act(
             request, f"{request.path_params['what']} group", f"{tenant} {key}".strip(),
@@ -219,7 +224,7 @@ def _switch(desk: Desk, key: str, tenant: str, reason: str, *, on: bool) -> bool
 
 def _hold(desk: Desk, key: str, tenant: str, _asked: Any, reason: str) -> str:
     changed = _switch(desk, key, tenant, reason, on=True)
-    return "The group is held; running jobs continue." if changed else "It was held before."
+    return "The group is held; running jobs continue." if changed else "It was already held."
 
 
 def _release(desk: Desk, key: str, tenant: str, _asked: Any, reason: str) -> str:
@@ -255,7 +260,7 @@ def _configure(desk: Desk, key: str, tenant: str, asked: Any, reason: str) -> st
             partition_key=key_bytes(key_bytes_of(key)), reason=reason, **wanted
         )
         changed = desk.source.client.ConfigureGroup(request).changed
-    return "The group is configured." if changed else "It was so before."
+    return "The group is configured." if changed else "It had these settings already."
 
 
 _ACTS = {"hold": _hold, "release": _release, "cancel": _cancel, "configure": _configure}

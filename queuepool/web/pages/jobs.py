@@ -48,7 +48,8 @@ def routes(desk: Desk) -> list[Route]:
         if known.status.state is JobState.UNKNOWN and not known.runs:
             raise HTTPException(
                 404,
-                f"job {words.clean(job_id, 100)} is unknown: it ended some time ago, or never was",
+                f"job {words.clean(job_id, 100)} is unknown: it ended some time ago, or never "
+                f"existed",
             )
         return desk.page(request, "job.html", **_shown(desk, request, known, key))
 
@@ -56,7 +57,7 @@ def routes(desk: Desk) -> list[Route]:
         job_id, key = _asked(request)
         do = _ACTS.get(request.path_params["what"])
         if do is None:
-            raise HTTPException(404, "there is no such act")
+            raise HTTPException(404, "there is no such action")
         asked, may_see = fields(request), may_see_payloads(desk, request)
         return await desk.act(
             request, f"job {request.path_params['what']}", f"job {job_id}",
@@ -149,7 +150,7 @@ def _at(key: str) -> bytes | None:
 def _cancel(desk: Desk, job_id: str, key: str, _asked: Any, _may_see: bool) -> str:
     was = desk.source.pool.cancel(job_id, partition_key=_at(key))
     if was is JobState.IN_FLIGHT:
-        return "It runs; its handler was asked to stop."
+        return "It is running; its handler was asked to stop."
     if was in (JobState.READY, JobState.PARKED, JobState.DELAYED):
         return f"The job is cancelled; it was {was}."
     raise RefusedError(f"the job is {was}: there is nothing to cancel")
@@ -167,7 +168,7 @@ def _edit(desk: Desk, job_id: str, key: str, asked: Any, may_see: bool) -> str:
     try:
         edited = json.loads(asked.get("payload", ""))
     except (ValueError, RecursionError) as error:
-        raise RefusedError(f"nothing was changed: the payload is no JSON: {error}") from None
+        raise RefusedError(f"nothing was changed: the payload is not JSON: {error}") from None
     if not isinstance(edited, dict):
         raise RefusedError("nothing was changed: a payload is an object of arguments")
     before = look(desk, job_id, key).payload

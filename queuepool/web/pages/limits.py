@@ -27,7 +27,7 @@ def routes(desk: Desk) -> list[Route]:
     async def act(request: Request) -> Response:
         do = _ACTS.get(request.path_params["what"])
         if do is None:
-            raise HTTPException(404, "there is no such act")
+            raise HTTPException(404, "there is no such action")
         asked, reason = fields(request), reason_of(request)
         name = asked.get("limit", "").strip()
         return await desk.act(
@@ -65,7 +65,7 @@ def _set(desk: Desk, name: str, asked: Any, reason: str) -> str:
         raise RefusedError(f"nothing was set: {error}") from None
     request = api.SetLimitRequest(limit=name, definition=definition_of(limit), reason=reason)
     changed = desk.source.client.SetLimit(request).changed
-    return f"Limit {name} allows {allows(limit)}." if changed else "It was so before."
+    return f"Limit {name} allows {allows(limit)}." if changed else "It had these settings already."
 
 
 def _pause(desk: Desk, name: str, _asked: Any, reason: str) -> str:
@@ -81,8 +81,8 @@ def _switch(desk: Desk, name: str, reason: str, *, on: bool) -> str:
 
     request = api.PauseLimitRequest(limit=name, paused=on, reason=reason)
     changed = desk.source.client.PauseLimit(request).changed
-    done = "is paused" if on else "is no longer paused, nor told to wait"
-    return f"Limit {name} {done}." if changed else "It was so before."
+    done = "is paused" if on else "is no longer paused, nor waiting for"
+    return f"Limit {name} {done}." if changed else "It had these settings already."
 
 
 def _remove(desk: Desk, name: str, _asked: Any, reason: str) -> str:
@@ -90,7 +90,7 @@ def _remove(desk: Desk, name: str, _asked: Any, reason: str) -> str:
 
     request = api.RemoveLimitRequest(limit=name, reason=reason)
     changed = desk.source.client.RemoveLimit(request).changed
-    return f"What people set of {name} is forgotten." if changed else "Nothing was set."
+    return f"The values set for {name} have been removed." if changed else "Nothing was set."
 
 
 _ACTS = {"set": _set, "pause": _pause, "resume": _resume, "remove": _remove}

@@ -1,4 +1,4 @@
-"""The log: who did what and why, and what happened."""
+"""The log: operator actions and events."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def routes(desk: Desk) -> list[Route]:
     async def enter(request: Request) -> Response:
         guard, token = request.state.guard, fields(request).get("token", "").strip()
         if guard.tokens.user(token) is None:
-            return _form(request, "This token is not known here.", 403)
+            return _form(request, "Unknown token.", 403)
         answer = RedirectResponse(_inside(request, fields(request).get("next", "")), 303)
         session = guard.cookie_text(request, "", guard.tokens.session(token))
         answer.headers.append("set-cookie", session)

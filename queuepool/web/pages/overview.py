@@ -77,7 +77,9 @@ async def _switch_all(desk: Desk, request: Request, *, on: bool) -> Response:
         client = desk.source.client
         if on:
             changed = client.Hold(api.HoldRequest(all=True, reason=reason)).changed
-            return f"All partitions are held; {changed} were not before. Running jobs continue."
+            return (
+                f"All partitions are held; {changed} were not held before. Running jobs continue."
+            )
         changed = client.Release(api.ReleaseRequest(all=True, reason=reason)).changed
         return f"All partitions run; {changed} were held."
 

@@ -60,7 +60,7 @@ def routes(desk: Desk) -> list[Route]:
         place, name = _found(desk, request)
         what = request.path_params["what"]
         if what not in _ACTS:
-            raise HTTPException(404, "there is no such act")
+            raise HTTPException(404, "there is no such action")
         asked, reason = fields(request), reason_of(request)
         return await desk.act(
             request, "scale --auto" if what == "automatic" else what, f"partition {name}",
@@ -69,11 +69,8 @@ def routes(desk: Desk) -> list[Route]:
 
     found = []
     for path in ("/partition/{number:int}", "/partition/{number:int}/{pool}"):
-        found += [
-            Route(f"{path}/live", live),
-            Route(f"{path}/act/{{what}}", act, methods=["POST"]),
-            Route(path, show),
-        ]
+        acting = Route(f"{path}/act/{{what}}", act, methods=["POST"])
+        found += [Route(f"{path}/live", live), acting, Route(path, show)]
     return found
 
 
@@ -82,7 +79,7 @@ def _found(desk: Desk, request: Request) -> tuple[Any, str]:
     name = place_text(params["number"], params.get("pool", DEFAULT_POOL))
     place = desk.board.look.index.get(name)
     if place is None:
-        raise HTTPException(404, f"there is no partition {name}, or it was not observed yet")
+        raise HTTPException(404, f"there is no partition {name}, or it has not been observed yet")
     return place, name
 
 
@@ -109,11 +106,11 @@ def lanes(p: Any) -> list[tuple[str, str, str]]:
         ("high", "ready, tier high", ready.high),
         ("default", "ready, tier default", ready.default_tier),
         ("low", "ready, tier low", ready.low),
-        ("parked", "parked: their limits let none start", p.parked),
-        ("capped", "capped: their group runs as many as it may", p.capped),
-        ("held", "held with their group, or with the partition", p.held),
+        ("parked", "parked: their limits allow no start", p.parked),
+        ("capped", "capped: their group runs its maximum", p.capped),
+        ("held", "held with their group or partition", p.held),
         ("delayed", "delayed: scheduled, or between two attempts", p.delayed - p.set_aside),
-        ("aside", "set aside: no consumer knows their task", p.set_aside),
+        ("aside", "set aside: no consumer has their task", p.set_aside),
     ]
     return [(name, why, words.count(n)) for name, why, n in rows]
 
@@ -224,7 +221,7 @@ def _automatic(desk: Desk, place: Any, _asked: Any, reason: str) -> str:
 
     request = api.ClearWorkersRequest(partition=place.partition, reason=reason, pool=place.pool)
     desk.source.client.ClearWorkers(request)
-    return f"The policy decides again about partition {name_of(place)}."
+    return f"Automatic scaling resumed for partition {name_of(place)}."
 
 
 def _hold(desk: Desk, place: Any, _asked: Any, reason: str) -> str:
@@ -233,7 +230,7 @@ def _hold(desk: Desk, place: Any, _asked: Any, reason: str) -> str:
     request = api.HoldRequest(partition=place.partition, reason=reason, pool=place.pool)
     changed = desk.source.client.Hold(request).changed
     held = f"Partition {name_of(place)} is held"
-    return f"{held}; running jobs continue." if changed else f"{held}, as it was before."
+    return f"{held}; running jobs continue." if changed else f"{held} already."
 
 
 def _release(desk: Desk, place: Any, _asked: Any, reason: str) -> str:

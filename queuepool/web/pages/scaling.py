@@ -20,19 +20,22 @@ _SHOWN = 60
 _DRAIN_S, _SEEN = 2.0, 30.0  # as for `queuepool what-if`
 
 
+async def _known(desk: Desk, pool: str) -> dict[str, Any]:
+    known: dict[str, Any] = {"policy": None, "decisions": [], "problems": []}
+    for name, ask in (("policy", _policy), ("decisions", _decisions)):
+        try:
+            known[name] = await desk.cached(f"scaling {name} {pool}", 1.5, partial(ask, desk, pool))
+        except Exception as error:  # the rest is shown nevertheless
+            known["problems"].append(f"{name}: {sentence_of(error)}")
+    return known
+
+
 def routes(desk: Desk) -> list[Route]:
     """Return the addresses of this page."""
 
     async def show(request: Request) -> Response:
         pool = request.query_params.get("pool", "")
-        known: dict[str, Any] = {"policy": None, "decisions": [], "problems": []}
-        for name, ask in (("policy", _policy), ("decisions", _decisions)):
-            try:
-                known[name] = await desk.cached(
-                    f"scaling {name} {pool}", 1.5, partial(ask, desk, pool)
-                )
-            except Exception as error:  # the rest is shown nevertheless
-                known["problems"].append(f"{name}: {sentence_of(error)}")
+        known = await _known(desk, pool)
         look = desk.board.look
         shadow = look.cluster.shadow if look.cluster and look.cluster.HasField("shadow") else None
         most = _most(known["policy"], look)
@@ -100,7 +103,7 @@ def answers(look: Any, most: int) -> list[tuple[str, str, str, str]]:
 
 def _range(eta: Eta | None) -> str:
     if eta is None:
-        return "unknown: no job was seen to end"
+        return "unknown: no job has ended recently"
     return f"{words.seconds(eta.low_s)} to {words.seconds(eta.high_s)}"
 
 
@@ -135,4 +138,4 @@ def _set(desk: Desk, asked: Any, reason: str) -> str:
         for name in sorted({*before, *after})
         if before.get(name) != after.get(name)
     ]
-    return "; ".join(moved) or "It was so before."
+    return "; ".join(moved) or "It had these settings already."

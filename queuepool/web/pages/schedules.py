@@ -30,7 +30,7 @@ def routes(desk: Desk) -> list[Route]:
     async def act(request: Request) -> Response:
         what, name = request.path_params["what"], fields(request).get("name", "")
         if what not in ("pause", "resume", "run", "remove"):
-            raise HTTPException(404, "there is no such act")
+            raise HTTPException(404, "there is no such action")
         return await desk.act(
             request,
             f"schedule {what}",
@@ -53,4 +53,4 @@ def _do(desk: Desk, what: str, name: str) -> str:
         "pause": schedules.pause, "resume": schedules.resume, "remove": schedules.remove,
     }[what](name)  # fmt: skip
     past = {"pause": "paused", "resume": "resumed", "remove": "removed"}[what]
-    return f"Schedule {name} is {past}." if changed else "It was so before."
+    return f"Schedule {name} is {past}." if changed else "It had these settings already."

@@ -82,4 +82,4 @@ def test_a_bulk_whose_jobs_died_fails_also_when_none_is_kept(
     assert code == Exit.DIED
     assert f"1 done, 0 dead, 2 {'discarded' if keep_jobs else 'evicted'}" in shell.out
     assert "2 jobs died" in shell.err
-    assert "None of them is stored any more" in shell.err
+    assert "None of them is still stored" in shell.err

@@ -30,7 +30,7 @@ def test_batches_are_listed_and_shown(shell: Shell, pool: QueuePool) -> None:
     assert "0 of 3 jobs done, 3 left" in shell.out
     assert "when its continuation dies" in shell.out
     assert shell.run("flow", "show", other) == Exit.OK
-    assert "when its continuation runs with what there is" in shell.out
+    assert "when its continuation runs with the results so far" in shell.out
     (shown,) = shell.json("flow", "show", name)
     assert (shown["state"], shown["left"], shown["inner"]) == ("open", 3, [])
 

@@ -64,7 +64,7 @@ def test_a_job_is_edited_and_run_now(shell: Shell, pool: QueuePool) -> None:
     [shown] = shell.json("job", "run", job_id)
     assert shown["was"] == "delayed"
     assert shell.run("job", "run", "never-seen") == Exit.USAGE
-    assert "it has ended, or was never here" in shell.err
+    assert "it has ended or never existed" in shell.err
     [dead] = bury(pool, "a", 1)
     assert shell.run("job", "run", dead) == Exit.OK
     assert pool.status(dead).state is JobState.READY

@@ -185,7 +185,7 @@ def test_an_act_is_done_though_the_log_cannot_be_written(
     assert shell.run("hold", "all") == Exit.OK
 
     assert "held" in shell.out
-    assert "this could not be kept in the log: " in shell.err
+    assert "this could not be written to the log: " in shell.err
     assert shell.run("log") == Exit.FAILED
 
 
@@ -197,7 +197,7 @@ def test_the_newest_entries_are_shown_and_more_are_said_to_be_there(
     server.run(key, [write_log(entries)])
 
     assert [one["what"] for one in shell.json("log", "--limit", "3")] == ["n6", "n7", "n8"]
-    assert "more before" in shell.err
+    assert "older entries" in shell.err
     assert shell.run("log", "--since", "1s", "--until", "1s") == Exit.OK
     assert shell.run("log", "--limit", "501") == Exit.USAGE
     assert shell.run("log", "--follow", "--until", "1h") == Exit.USAGE

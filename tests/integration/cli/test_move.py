@@ -138,7 +138,7 @@ def test_what_cannot_begin_is_refused_and_changes_nothing(
         there.hset(app.partition(1).key + b":j", "x", "y")
         assert refused("1", "big", "1 jobs under the keys of partition 1 already") == Exit.FAILED
         big.kill()
-        assert refused("1", "big", "not all partitions answer") == Exit.UNAVAILABLE
+        assert refused("1", "big", "not all partitions respond") == Exit.UNAVAILABLE
 
 
 def test_a_second_move_is_refused_and_an_abort_goes_back(
@@ -151,9 +151,9 @@ def test_a_second_move_is_refused_and_an_abort_goes_back(
     claims = w.claim(owned, 1)
     with leading(make_pool):
         assert commands.run("move", "1", "--to", "big") == Exit.OK, commands.err
-        assert "no consumer has the new place yet" in commands.out + commands.err
+        assert "no consumer owns the new place yet" in commands.out + commands.err
         assert commands.run("move", "0", "--to", "big") == Exit.FAILED
-        assert "is under way" in commands.err
+        assert "is running" in commands.err
         assert commands.run("moves", "abort") == Exit.OK
         w.finish(owned, claims)
         assert commands.run("moves", "watch", "--interval", "0.05s") == Exit.OK

@@ -132,7 +132,7 @@ def test_a_move_that_nobody_takes_up_is_taken_back(
     monkeypatch.setattr(Mover, "look", lambda _self: 1.0)
     with leading(make_pool):
         assert commands.run("partitions", "set", "4") == Exit.FAILED
-    assert "no coordinator took the move up" in commands.err
+    assert "no coordinator started the move" in commands.err
     assert len(app.partitions()) == 2
 
 
@@ -147,7 +147,7 @@ def test_a_second_move_is_refused_and_an_abort_goes_back(
     with leading(make_pool):
         assert commands.run("partitions", "set", "1") == Exit.OK, commands.err
         assert commands.run("partitions", "set", "8") == Exit.FAILED
-        assert "is under way" in commands.err
+        assert "is running" in commands.err
         assert commands.run("moves", "abort") == Exit.OK
         w.finish(owned, claims)
         assert commands.run("moves", "watch", "--interval", "0.05s") == Exit.OK

@@ -31,7 +31,7 @@ def pools_of(*words: str) -> str | None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--pools", "default=2..1"), "upside down"),
+        (("--pools", "default=2..1"), "must come first"),
         (("--pools", "video=2"), "add default=8..64"),
         (("--pools", "default=2", "--max-workers", "3"), "drop --base-workers and --max-workers"),
     ],

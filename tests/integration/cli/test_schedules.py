@@ -53,7 +53,7 @@ def test_it_is_paused_resumed_run_and_removed(shell: Shell, pool: QueuePool) -> 
             assert pool.status(ran["job_id"], partition_key="nightly").task == "report"
 
     assert said == [
-        *("paused", "it was paused before", "resumed", "it was not paused"),
+        *("paused", "it was already paused", "resumed", "it was not paused"),
         *("removed", "there was none"),
     ]
 
@@ -62,7 +62,7 @@ def test_what_is_wrong_is_said_in_a_line(shell: Shell) -> None:
     for words, message in (
         ((*SET, "--cron", "often"), "write five fields"),
         ((*SET, "--cron", "@daily", "--timezone", "Mars"), "there is no time zone 'Mars'"),
-        (("schedule", "set", "s", "t", "--every", "1s", "--payload", "{"), "--payload is no JSON"),
+        (("schedule", "set", "s", "t", "--every", "1s", "--payload", "{"), "--payload is not JSON"),
         (("schedule", "set", "s", "t", "--every", "10ms"), "use 1 s to 366 days"),
         (("schedule", "set", "a b", "t", "--every", "1s"), "cannot be named 'a b'"),
         (("schedule", "pause", "none"), "there is no schedule 'none'"),

@@ -236,7 +236,7 @@ def _steps(**after: Any) -> Flow:
 WRONG: list[tuple[Flow, str]] = [
     (_steps(a="b", b="c", c="a"), "'a' follows 'b' follows 'c' follows 'a'"),
     (_steps(a=(), b="b"), "'b' follows 'b'"),
-    (_steps(a=(), b="c"), "follows 'c', which is no step of flow 'nightly': a, b"),
+    (_steps(a=(), b="c"), "follows 'c', which is not a step of flow 'nightly': a, b"),
     (_steps(a=(), b=("a", "a")), "follows a step twice"),
     (_steps(), "has 0 steps: use 1 to 200"),
     (_steps(a=(), **{f"b{n}": "a" for n in range(101)}), "101 jobs follow step 'a', at most 100"),
@@ -262,7 +262,7 @@ def test_a_wrong_flow_writes_nothing(night: Night, flow: Flow, why: str) -> None
         ({"name": ""}, "a step cannot be named ''"),
         ({"name": "a"}, "two steps are called 'a'"),
         ({"each": []}, "each is empty"),
-        ({"each": [{}], "payload": {}}, "a payload, or one for each job"),
+        ({"each": [{}], "payload": {}}, "either a payload or each"),
         ({"each": [{}] * 101, "after": "a"}, "has 101 jobs that wait"),
         ({"on_failure": "wait"}, "on_failure is for a step that follows others"),
         ({"after": "a", "on_failure": "no"}, "on_failure='no'"),

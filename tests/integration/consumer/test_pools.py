@@ -183,7 +183,7 @@ def test_a_heavy_job_takes_its_places_and_nobody_passes_it(
         ({"pools": "default=async:8", "app": APP}, "task 'harm.double' is a plain function"),
         ({"pools": "default=2", "app": "tests.apps.sleepers"}, "takes slots=3"),
         ({"pools": "default=fast:2"}, "kind 'fast' is unknown; use one of threads, async, process"),
-        ({"pools": "default=4..2"}, "upside down"),
+        ({"pools": "default=4..2"}, "must come first"),
         ({"pools": "default=4,default=2"}, "pool 'default' is given twice"),
     ],
 )

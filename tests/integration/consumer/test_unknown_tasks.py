@@ -93,6 +93,6 @@ def test_jobs_of_a_new_task_wait_uncharged_and_run_once_its_consumer_takes_over(
 def test_what_waits_is_told_in_words_with_the_remedy() -> None:
     text = unknown(1_200, [f"t{n}" for n in range(9)])
 
-    assert text.startswith("1,200 jobs wait for a consumer that knows their task ('t0', 't1'")
+    assert text.startswith("1,200 jobs wait for a consumer with their task ('t0', 't1'")
     assert "'t4', ..." in text
     assert "--app" in text

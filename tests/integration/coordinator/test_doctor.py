@@ -62,7 +62,7 @@ def test_the_command_says_what_is_wrong(command: StartCommand) -> None:
 
     assert "server main: persistence" in text
     assert "run: CONFIG SET appendonly yes" in text
-    assert "All well" not in text
+    assert "no problems found" not in text
 
 
 def test_the_log_tells_what_was_found(running: Process) -> None:

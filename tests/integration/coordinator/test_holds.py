@@ -227,7 +227,7 @@ def test_commands_ask_the_coordinator(
     assert run("hold", "all") == "1 partitions held\n"
     assert run("release", "all") == "2 partitions released\n"
     assert run("group", "configure", KEY, "--max-running", "3") == "configured\n"
-    assert "nothing changed" in run("group", "configure", KEY, "--max-running", "3")
+    assert "unchanged" in run("group", "configure", KEY, "--max-running", "3")
     run("group", "configure", KEY, "--serial", "--weight", "2", "--json")
     said = shell.lines[-1]
     assert (said["key"], said["max_running"], said["serial"]) == (KEY, 3, True)

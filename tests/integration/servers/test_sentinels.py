@@ -136,7 +136,7 @@ def test_one_sentinel_that_answers_is_enough(watched: Watched, stage: str) -> No
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("redis+sentinel://{sentinel}/other", "knows no 'other'"),
+        ("redis+sentinel://{sentinel}/other", "does not know 'other'"),
         ("redis+sentinel://{away}/main", "no sentinel knows the primary of 'main'"),
     ],
 )

@@ -201,7 +201,7 @@ STEERING = (
         "XADD {s}:why:0 * d forged",
     ),
     does(
-        "write the log of who did what, and forget what is in it", "coordinator ops",
+        "write to the log, and delete its entries", "coordinator ops",
         lambda scene: [one.who for one in scene.ask(log.read_log())] == ["forged"],
         'XADD {s}:log:act MAXLEN 1 * e {"what":"hold","who":"forged"}',
     ),

@@ -387,7 +387,10 @@ PICTURES: dict[str, tuple[Callable[[], None], list[str]]] = {
     "errors": (errors_listed, ["HTTPStatusError-3fa2c1", "timeout-01b2c3", *COUNTS, "~7"]),
     "group-list": (groups_listed, [LONG_GROUP, "499,999", "1d ago", "acme"]),
     "group-show": (group_shown, [LONG_GROUP, "1,000,000", "50.0%"]),
-    "limit-list": (limits_listed, [*(one.name for one in LIMITS), "4 at once", "told to wait 30s"]),
+    "limit-list": (
+        limits_listed,
+        [*(one.name for one in LIMITS), "4 at once", "backing off for 30s"],
+    ),
     "limit-show": (limit_shown, [LIMITS[1].name, "5,000 per 1h", "limit resume", "2..90/s"]),
     "job-show": (job_shown, [*WHOLE, "4095", "critical", "(in 1m30s)", "HTTPStatusError: the"]),
     "job-find": (jobs_found, ["gD4.kPq0Zs_1xB", LONG_ID, "in-flight", "import_row"]),

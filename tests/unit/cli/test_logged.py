@@ -1,4 +1,4 @@
-"""Which commands act, and so are kept in the log; and in which words."""
+"""Which commands are recorded in the log, and in which words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHERS = """
 
 
 def commands(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str, bool]]:
-    """Yield every command, and whether it is kept in the log."""
+    """Yield every command, and whether it is recorded in the log."""
     inner = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
     if not inner:
         yield path.strip(), parser.get_default("logged") is not None

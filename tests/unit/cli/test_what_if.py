@@ -77,5 +77,5 @@ def test_a_comparison_is_a_small_table() -> None:
     assert first.split() == ["as", "it", "was", "2.00", "1.0", "s", "0.0", "s", "7.1", "s", "9"]
     assert second.split() == ["pwqd", "2.50", "1.0", "s", "0.0", "s", "7.1", "s", "1,200"]
     assert len(head) == len(first) == len(second)
-    assert sentence.startswith("pwqd would have cost 125% of what there was, over 1h")
+    assert sentence.startswith("pwqd would have cost 125% of the actual cost, over 1h")
     assert in_short(found).startswith("shadow pwqd: 125% of the cost, p99 wait 7.1 s instead")

@@ -87,12 +87,12 @@ def test_what_names_no_limit_is_refused_at_once(limit: Any, said: str) -> None:
         ("{flag}", "which is True"),
         ("{price}", "which is 1.5"),
         ("{nobody}", "'nobody' of the payload, which the job does not have"),
-        (lambda _p: "a b", "returned 'a b' for this job, and 'a b' is no name"),
-        (lambda _p: ["a", 7], "and 7 is no name"),
-        (lambda _p: "", "and '' is no name"),
-        (lambda _p: 7, "and 7 is no name"),
-        (lambda _p: Limit("a", rate=1), "is no name of a limit"),
-        (lambda _p: "mail:{to}", "is no name of a limit"),
+        (lambda _p: "a b", "returned 'a b' for this job, and 'a b' is not a valid limit name"),
+        (lambda _p: ["a", 7], "and 7 is not a valid limit name"),
+        (lambda _p: "", "and '' is not a valid limit name"),
+        (lambda _p: 7, "and 7 is not a valid limit name"),
+        (lambda _p: Limit("a", rate=1), "is not a valid limit name"),
+        (lambda _p: "mail:{to}", "is not a valid limit name"),
         (lambda _p: list("edcba"), "names 5: a, b, c, d, e;"),
         (["a", "b", "c", lambda _p: ["d", "e"]], "names 5: a, b, c, d, e;"),
     ],
@@ -117,10 +117,10 @@ def test_a_template_of_a_task_names_its_parameters_and_takes_their_defaults(
     assert limits_of("mail:{account}", takes).gate({"to": "a"}) == b"mail:main"
     assert limits_of("mail:{account}", takes).gate({"to": "a", "account": 7}) == b"mail:7"
     with pytest.raises(
-        InvalidInputError, match=r"'acount' is no parameter of task 'send'; .*: acc"
+        InvalidInputError, match=r"'acount' is not a parameter of task 'send'; .*: acc"
     ):
         limits_of("mail:{acount}", takes)
-    with pytest.raises(InvalidInputError, match="'who' is no parameter of task 'other'"):
+    with pytest.raises(InvalidInputError, match="'who' is not a parameter of task 'other'"):
         registry.task(name="other", limit="mail:{who}")(lambda to: None)
 
     @registry.task(limit="mail:{anything}")

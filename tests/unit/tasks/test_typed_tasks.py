@@ -62,8 +62,8 @@ def test_an_async_task_gives_its_coroutine(registry: Registry) -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (int, "a class"), (5, "nothing that can be called"), (lambda: None, "not a named"),
-        ("name", "nothing that can be called"), (functools.partial(int), "not a named function"),
+        (int, "a class"), (5, "not callable"), (lambda: None, "not a named"),
+        ("name", "not callable"), (functools.partial(int), "not a named function"),
     ],
 )  # fmt: skip
 def test_what_is_no_function_is_refused(registry: Registry, wrong: Any, words: str) -> None:

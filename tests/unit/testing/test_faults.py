@@ -43,7 +43,7 @@ def scenario_of(
     read: Callable[[], Any],
     **more: Any,
 ) -> Scenario:
-    """Return a scenario that enqueues these jobs in an empty world."""
+    """Return a scenario that enqueues these jobs in an Reset all state."""
     rows = [*payloads]
 
     def scenario(pool: MemoryPool) -> Callable[[], Any]:
@@ -324,7 +324,7 @@ def test_runs_are_bounded_and_different_lines_come_first(registry: Registry, wor
 
     assert ledger.tried == {FaultKind.KILL: 10}
     assert ledger.left_out > 150
-    assert f"{ledger.left_out} more faults were left out" in str(ledger)
+    assert f"{ledger.left_out} more faults were skipped" in str(ledger)
 
 
 @pytest.mark.parametrize("frozen_before", [False, True])
@@ -378,7 +378,7 @@ def test_a_scenario_must_run_jobs_and_end_and_twice_in_the_same_way(
         try_faults(lambda pool: lambda: None, registry=registry)
     with pytest.raises(InvalidInputError, match=r"never ends: .* of 'later'"):
         try_faults(scenario_of(world, "later", [{}], lambda: None), registry=registry)
-    with pytest.raises(InvalidInputError, match=r"ended differently.*empty world"):
+    with pytest.raises(InvalidInputError, match=r"ended differently.*Reset all state"):
         try_faults(left_over, registry=registry)
 
 

@@ -1,4 +1,4 @@
-"""The end of an act on many jobs is in the log: how many, how long, and whether that was all."""
+"""The log records how bulk actions ended: how many jobs, how long, and whether it was complete."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_an_act_is_done_though_its_end_cannot_be_kept(
     monkeypatch.setattr(site.pool, "carry_out", refuse_logs)
     begun = operator.post("/bulk/begin", page="/errors", what="discard", **DEAD)
 
-    wait_until(lambda: "could not be kept in the log" in caplog.text, message="it is said")
+    wait_until(lambda: "could not be written to the log" in caplog.text, message="it is said")
     assert ">done<" in operator.get(begun.headers["location"]).text
     assert site.pool.inspect.count("dead") == 0
 

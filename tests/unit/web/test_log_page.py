@@ -102,4 +102,4 @@ def test_an_act_is_done_though_it_cannot_be_kept(
 
     note = operator.note()
     assert note.startswith("All partitions are held")
-    assert "could not be kept in the log: the server is away" in note
+    assert "could not be written to the log: the server is away" in note

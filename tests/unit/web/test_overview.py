@@ -27,7 +27,7 @@ def test_the_overview_shows_numbers_partitions_and_who_leads(site: Site, operato
     assert '<span id="t-backlog">1,234</span>' in text
     assert 'class="h4" href="partition/2"' in text
     assert "led by host:1" in text
-    assert "All well" in text
+    assert "No problems found" in text
 
 
 def test_all_partitions_are_paused_and_resumed_and_it_is_written_down(
@@ -41,7 +41,7 @@ def test_all_partitions_are_paused_and_resumed_and_it_is_written_down(
     (_, hold), (_, release) = [a for a in site.coordinator.asked if a[0] in ("Hold", "Release")]
     assert (hold.all, hold.reason) == (True, "database is down (by ada on the page)")
     assert release.all
-    assert note == "All partitions are held; 1 were not before. Running jobs continue."
+    assert note == "All partitions are held; 1 were not held before. Running jobs continue."
     line = caplog.records[-1].__dict__
     assert (line["who"], line["why"], line["outcome"]) == ("ada", "database is down", "done")
 
@@ -76,7 +76,7 @@ def test_the_verdict_names_what_is_wrong_the_worst_first() -> None:
 
     assert (verdict.severity, verdict.text) == ("bad", "no consumer owns partition 0")
     assert [one.severity for one in verdict.findings] == ["bad", "note", "note"]
-    assert verdict_of(board.look, 200.0).text.startswith("no news for 1m40s")
+    assert verdict_of(board.look, 200.0).text.startswith("no data for 1m40s")
 
 
 def test_the_first_line_is_the_doctors_verdict(site: Site, operator: Browser) -> None:
@@ -104,7 +104,7 @@ def test_a_coordinator_that_is_away_is_the_first_line_and_the_last_numbers_stay(
 
     text = operator.text("/")
 
-    assert "no coordinator responds; what is shown is 30s old" in text
+    assert "no coordinator responds; the data shown is 30s old" in text
     assert '<span id="t-backlog">77</span>' in text
 
 

@@ -257,7 +257,7 @@ def test_errors_of_one_cause_are_one_line(site: Site, operator: Browser) -> None
 
     assert "3 dead and 0 retrying jobs" in text
     assert text.count("ValueError-") >= 2
-    assert "All well" in text
+    assert "No problems found" in text
 
 
 @pytest.mark.parametrize(("what", "left"), [("replay", 0), ("discard", 0)])
@@ -353,7 +353,7 @@ def test_limits_are_shown_set_and_paused(site: Site, operator: Browser) -> None:
     operator.post("/limits/act/remove", limit="mail")
 
     assert "20/s" in text
-    assert "told to wait 5.0s" in text
+    assert "waiting for 5.0s" in text
     asked = dict(site.coordinator.asked)
     assert (asked["SetLimit"].definition.rate, asked["SetLimit"].definition.per_s) == (3, 60)
     assert asked["PauseLimit"].paused

@@ -80,6 +80,6 @@ def test_one_that_goes_away_is_told_once_each_time(
     follow(line, comes_and_goes)
 
     told = warnings(caplog)
-    assert told[0] == "no news of the queue: nobody answers"
-    assert told.count("no news of the queue: nobody answers") == 2
+    assert told[0] == "no data from the coordinator: nobody answers"
+    assert told.count("no data from the coordinator: nobody answers") == 2
     assert len(told) <= 3  # the end of a stream is one problem, that nobody answers another

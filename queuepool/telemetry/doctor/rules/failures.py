@@ -30,8 +30,10 @@ def unknown_task(seen: Observed) -> Iterator[Finding]:
             kind="unknown-task",
             severity=Severity.WARNING,
             subject=f"partition {place.name}",
-            what=f"{state.aside:,} jobs wait for tasks that its consumer does not know: {tasks}",
-            meaning="a module is not loaded, or the name is misspelt; they wait and do not die",
+            what=f"{state.aside:,} jobs wait for tasks that its consumer has not registered: "
+            f"{tasks}",
+            meaning="a module is not loaded, or the name is misspelled; these jobs wait and do "
+            "not die",
             remedy="start consumers with --app MODULE of the task, or queuepool job cancel ID",
         )
 
@@ -54,7 +56,7 @@ def stuck_job(seen: Observed) -> Iterator[Finding]:
             subject=f"job {job_id}",
             since_ms=seen.now_ms - round(age_s * 1000),
             what=f"it has run for {lasting(age_s)} in partition {place.name}{compared}",
-            meaning="it keeps a worker; a handler without a timeout may wait forever",
+            meaning="it occupies a worker; a handler without a timeout may wait forever",
             remedy=f"queuepool job show {job_id}; queuepool job cancel {job_id}",
         )
 
@@ -75,7 +77,7 @@ def deaths_rising(seen: Observed) -> Iterator[Finding]:
         since_ms=seen.now_ms - round(deaths.over_s * 1000),
         what=f"{deaths.died:,} jobs died within {lasting(deaths.over_s)}, {share:.1%} of those "
         f"that ended; before, {before:.2%}",
-        meaning="a deployment, a payload or something that handlers call has changed",
+        meaning="a deployment, a payload or a downstream system has changed",
         remedy="queuepool errors; queuepool dead digest",
     )
 
@@ -96,6 +98,6 @@ def dead_bound(seen: Observed) -> Iterator[Finding]:
             subject=f"partition {place.name}",
             what=f"it keeps {state.dead:,} dead jobs ({size(dead_bytes)}), at most {jobs:,} "
             f"({size(keep[1])})",
-            meaning="beyond that the oldest are deleted, and cannot be replayed any more",
+            meaning="beyond that, the oldest are deleted and cannot be replayed",
             remedy="queuepool dead digest; then queuepool dead replay, or dead discard",
         )

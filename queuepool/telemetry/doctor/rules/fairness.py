@@ -36,7 +36,7 @@ def big_group(seen: Observed) -> Iterator[Finding]:
             subject=f"group {key_text(key_in(first.group))}",
             what=f"{first.jobs:,} of its jobs wait in partition {place.name}; the next largest "
             f"group seen has {second.jobs:,}",
-            meaning="others still have their turns; it keeps the partition busy for long",
+            meaning="other groups still take turns, but it keeps the partition busy for long",
             remedy=f"queuepool group show {name}; queuepool group configure {name} --max-running N",
         )
 

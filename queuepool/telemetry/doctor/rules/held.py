@@ -117,7 +117,7 @@ def schedule_missed(seen: Observed) -> Iterator[Finding]:
         if one.problem:
             what, since_ms = f"it cannot fire: {one.problem}", None
         elif late_s:
-            what = f"its next time is over by {lasting(late_s)}"
+            what = f"it is {lasting(late_s)} late"
             since_ms = seen.now_ms - round(late_s * 1000)
         elif count:
             what, since_ms = f"{count:,} times were missed within a day", last_ms

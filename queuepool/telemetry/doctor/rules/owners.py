@@ -60,7 +60,7 @@ def flapping(seen: Observed) -> Iterator[Finding]:
             since_ms=min(lately),
             what=f"its consumer crashed or was replaced {len(lately)} times in "
             f"{lasting(FLAPPING_S)}; now {host}",
-            meaning="jobs that run at a crash begin again, and die after three crashes",
+            meaning="jobs running at a crash start again, and die after three crashes",
             remedy="queuepool dead list --error crashed; read the end of the consumer's log",
         )
 
@@ -83,7 +83,7 @@ def version_skew(seen: Observed) -> Iterator[Finding]:
         kind="version-skew",
         severity=Severity.WARNING,
         subject="consumers",
-        what=f"they run other releases than {seen.version}: {told}",
+        what=f"they run releases other than {seen.version}: {told}",
         meaning="a deployment stopped halfway; features of the newer release may be ignored",
         remedy="finish the deployment: docs/operations.md#upgrades-and-rolling-deploys",
     )

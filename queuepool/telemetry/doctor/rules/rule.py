@@ -13,7 +13,7 @@ from queuepool.telemetry.doctor.observed import Observed
 
 Find = Callable[[Observed], Iterator[Finding]]
 DAY_S, HOUR_S, MINUTE_S = 86_400, 3600, 60
-NO_HISTORY = "needs a coordinator, which compares with earlier looks"
+NO_HISTORY = "needs a coordinator, which keeps a history"
 UNREAD = "could not be read"
 
 

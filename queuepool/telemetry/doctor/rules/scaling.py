@@ -24,7 +24,7 @@ def no_leader(seen: Observed) -> Iterator[Finding]:
             severity=Severity.WARNING,
             subject="coordinator",
             what="no coordinator leads",
-            meaning="worker counts stay as they are, schedules do not fire; jobs keep running",
+            meaning="worker counts do not change and schedules do not fire; jobs keep running",
             remedy="queuepool coordinator",
         )
 
@@ -42,6 +42,6 @@ def gain_check(seen: Observed) -> Iterator[Finding]:
                 subject=f"partition {place.name}",
                 what=f"{state.backlog:,} jobs wait, the oldest for "
                 f"{lasting(state.oldest_ms / 1000)}, and more workers did not raise completions",
-                meaning="something that the handlers call is the bottleneck, not the workers",
+                meaning="a downstream system is the bottleneck, not the workers",
                 remedy=f"queuepool why {place.name}; check the database or API behind its tasks",
             )

@@ -30,8 +30,8 @@ def away(seen: Observed) -> Iterator[Finding]:
                 kind="server-away",
                 severity=Severity.CRITICAL,
                 subject=f"server {server.name}",
-                what=f"it does not answer: {server.problem}",
-                meaning="its partitions stand still and take no jobs; what it stored is kept",
+                what=f"it does not respond: {server.problem}",
+                meaning="its partitions stop and accept no jobs; stored jobs are kept",
                 remedy="queuepool check",
             )
 
@@ -104,7 +104,7 @@ def replication(seen: Observed) -> Iterator[Finding]:
                 subject=f"server {server.name}",
                 what=f"a replica is {size(server.behind)} behind, and was last heard of "
                 f"{lasting(server.silent_s)} ago",
-                meaning="a failover to it loses what it lacks; `replicated` enqueues may fail",
+                meaning="a failover to it loses its missing writes; `replicated` enqueues may fail",
                 remedy="INFO replication on the server; check the replica and its network",
             )
 
@@ -122,8 +122,8 @@ def results_memory(seen: Observed) -> Iterator[Finding]:
             subject=f"server {server.name}",
             what=f"about {size(kept)} is not jobs; {server.expiring:,} of its {server.keys:,} "
             "keys expire, most of them results",
-            meaning="results of jobs are kept until they expire, whether anyone fetches them",
-            remedy="@task(result_ttl_s=0), or a shorter one, on tasks whose results nobody fetches",
+            meaning="results are kept until they expire, whether or not anyone fetches them",
+            remedy="@task(result_ttl_s=0), or a shorter TTL, for tasks whose results nobody reads",
         )
 
 

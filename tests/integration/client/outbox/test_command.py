@@ -58,7 +58,7 @@ def test_a_second_relay_says_so(shell: Shell, database_url: str, pool: QueuePool
     assert Relay(pool, first).lock()
 
     assert shell.run("relay", "--database", database_url, "--once") == Exit.UNAVAILABLE
-    assert "another relay has the lock" in shell.err
+    assert "another relay holds the lock" in shell.err
     first.close()
 
 

@@ -31,7 +31,7 @@ def test_pools_of_each_kind_are_read() -> None:
         ("default=٣", "use NAME=SIZE"),
         ("default=8,", "use NAME=SIZE"),
         ("default=fibers:8", "kind 'fibers' is unknown; use one of threads, async, process"),
-        ("default=9..8", "9..8 is upside down"),
+        ("default=9..8", "9..8: the smaller number must come first"),
         ("default=0", "use 1 to 4096"),
         ("default=4097", "use 1 to 4096"),
         ("default=process:257", "use 1 to 256 for kind process"),

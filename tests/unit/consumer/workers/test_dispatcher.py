@@ -157,7 +157,7 @@ def test_tasks_that_do_not_fit_are_refused_by_name(caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"pools": "default=2..1"}, "upside down"),
+        ({"pools": "default=2..1"}, "must come first"),
         ({"pools": "default=2", "workers": 2}, "cannot be combined with CONSUMER_WORKERS"),
         ({"pools": "default=2,default=1"}, "'default' is given twice"),
     ],

@@ -185,10 +185,10 @@ def test_what_was_not_seen_and_who_acted_is_told() -> None:
 
     assert sentences(held) == ["It stayed at 8 workers (policy sized, version 1): no answer: held."]
     assert "(set manually): set to 24 manually." in sentences(by_hand)[0]
-    assert "first look of a new leader" in sentences(first)[0]
+    assert "first observation of a new leader" in sentences(first)[0]
     assert sentences(record(outcome=later))[-1] == (
-        "When the next leader looked: 24 workers of which 3 busy, 0 jobs ready, 2.5 executions "
-        "ended per second."
+        "At the next leader's first observation: 24 workers of which 3 busy, 0 jobs ready, "
+        "2.5 executions ended per second."
     )
     assert "The consumer's target was 5, where 8 were wanted." in sentences(
         record(inputs=replace(record().inputs, reported=5))  # type: ignore[type-var]

@@ -170,7 +170,7 @@ def test_groups_with_running_jobs_go_when_these_have_ended(queue: Queue) -> None
         pass
 
     assert queue.move is not None
-    assert "waits for jobs that run" in queue.move.reason
+    assert "waits for running jobs" in queue.move.reason
     assert queue.jobs()[1] < 4, "others do not wait"
     w.finish(owned, claims)
     queue.drive()
@@ -190,7 +190,7 @@ def test_a_move_is_refused_where_batches_are_and_none_can_be_defined_meanwhile()
     queue = Queue()
     queue.ask(4)
     queue.look()
-    with pytest.raises(UnavailableError, match="slots move"):
+    with pytest.raises(UnavailableError, match="slots are moving"):
         queue.app.enqueue_many("t", [{"key": "a", "n": 0}], partition_key="a", then=After("t", {}))
     queue.drive()
     queue.app.enqueue_many("t", [{"key": "a", "n": 0}], partition_key="a", then=After("t", {}))

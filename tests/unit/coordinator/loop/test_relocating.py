@@ -252,7 +252,7 @@ def test_jobs_that_run_end_where_they_run(queue: Queue) -> None:
     ask(queue, 0, "big")
     while queue.look() and not (queue.move and queue.move.reason):
         pass
-    assert "waits for jobs that run" in (queue.move.reason if queue.move else "")
+    assert "waits for running jobs" in (queue.move.reason if queue.move else "")
     w.finish(owned, claims)
     queue.drive()
     assert placed(queue) == ["big", "big"]

@@ -1,4 +1,4 @@
-"""What of a coordinator's events is kept in the log, and in which words."""
+"""Which events of a coordinator are recorded in the log, and in which words."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_consumers_that_come_leave_and_take_over_are_kept() -> None:
     assert desk.look(FIRST) == ["came|partition 0|one:1|version 0.2.0"]
     assert desk.look(replace(FIRST, workers=99)) == []
     assert desk.look(silent) == [
-        "silent|partition 0|one:1|its lease has expired: it ended, stalls, or is cut off"
+        "silent|partition 0|one:1|its lease has expired: it crashed, stalls, or is cut off"
     ]
     assert desk.look(FIRST) == ["back|partition 0|one:1|its lease is renewed"]
     desk.look(silent)

@@ -76,7 +76,7 @@ def test_entries_wait_in_their_order_while_the_server_is_away(
     assert [one.what for one in log.entries] == ["0", "1", "2"]
     warnings = [r for r in caplog.records if r.levelno == logging.WARNING]
     assert [r.getMessage() for r in warnings] == [
-        "the log of the queue cannot be written; entries wait until it can: gone"
+        "the log of the queue cannot be written; entries are buffered until then: gone"
     ]
 
 

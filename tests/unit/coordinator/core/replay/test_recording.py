@@ -143,15 +143,15 @@ def test_what_a_killed_writer_left_is_read_to_its_last_line() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"\xff\xfe\n", "not of a recording"),
-        (b"[" * 100_000 + b"\n", "not of a recording"),
-        (b'["cycle",1]\n', "not of a recording"),
+        (b"\xff\xfe\n", "not part of a recording"),
+        (b"[" * 100_000 + b"\n", "not part of a recording"),
+        (b'["cycle",1]\n', "not part of a recording"),
         (b'["queuepool",99,"9.9"]\n', "format 99, of release 9.9"),
         (b'["planner","gone",1,{},[1,2],{},0,1.0,30.0,60.0]\n', "no scaling policy named 'gone'"),
         (b'["planner","sized",99,{},[1,2],{},0,1.0,30.0,60.0]\n', "had version 99"),
         (b'["planner","sized",1,{"drain_s":"x"},[1,2],{},0,1.0,30.0,60.0]\n', "drain_s"),
         (b'["planner","sized",1,{},[9,2],{},0,1.0,30.0,60.0]\n', "max_workers=2"),
-        (b'["state",[]]\n', "a planner and a state come before cycles"),
+        (b'["state",[]]\n', "a planner and a state must precede cycles"),
     ],
 )
 def test_what_is_no_recording_is_refused_with_its_line(line: bytes, said: str) -> None:
