@@ -57,6 +57,7 @@ from queuepool.models.flows import (
     FlowStatus,
     StepStatus,
 )
+from queuepool.models.release import __version__
 from queuepool.models.runs import JobRun, RunEnd
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.backoff import Backoff
@@ -65,8 +66,6 @@ from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job
 from queuepool.tasks.registry import Registry, Task, hooks, task
 from queuepool.tasks.typed import TaskFunction
 from queuepool.telemetry.running import JobLogFilter, job_fields
-
-__version__ = "0.1.0"
 
 _old_names.keep(f"{__name__}.embedded", "queuepool.process.embedded")
 

@@ -71,22 +71,8 @@ class Ceiling:
             return replace(self, pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S))
         full = reading.backlog > max(reading.workers, 1)
         saturated = full and self.saturated
-        keep = math.exp(-seconds / _RECENT_S)
-        busy = busy_workers(reading)
         one = Window(workers=reading.workers, cycles=1, seconds=seconds, finished=finished)
-        seen = replace(
-            self,
-            saturated=full,
-            full=busy >= reading.workers > 0,
-            recent=Window(
-                workers=busy,
-                cycles=min(self.recent.cycles + 1, 3) if busy else 0,
-                seconds=self.recent.seconds * keep + seconds,
-                finished=self.recent.finished * keep + finished,
-            ),
-            recent_worker_s=self.recent_worker_s * keep + busy * seconds,
-            pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S),
-        )
+        seen = replace(self._with_recent(reading, seconds, finished), saturated=full)
         if seen.workers and seen.is_over(saturated=saturated):
             seen = replace(seen, workers=0, careful=True)
         if not saturated:
@@ -105,6 +91,22 @@ class Ceiling:
             probe, workers = seen.probe.observe(seen.window, seen.workers)
             seen = replace(seen, probe=probe, workers=workers)
         return _end_trial(seen, settings)
+
+    def _with_recent(self, reading: Reading, seconds: float, finished: int) -> Ceiling:
+        keep = math.exp(-seconds / _RECENT_S)
+        busy = busy_workers(reading)
+        return replace(
+            self,
+            full=busy >= reading.workers > 0,
+            recent=Window(
+                workers=busy,
+                cycles=min(self.recent.cycles + 1, 3) if busy else 0,
+                seconds=self.recent.seconds * keep + seconds,
+                finished=self.recent.finished * keep + finished,
+            ),
+            recent_worker_s=self.recent_worker_s * keep + busy * seconds,
+            pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S),
+        )
 
     def is_over(self, *, saturated: bool) -> bool:
         """Return whether the ceiling ends; a probe that runs may finish, for a while."""

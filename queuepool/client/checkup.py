@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import queuepool
 from queuepool.client.effects import CallEach, CallSystem, Steps
 from queuepool.client.limits import page_of_limits
 from queuepool.client.questions import pools_in
@@ -19,6 +18,7 @@ from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.models import LimitStatus, PartitionState
 from queuepool.models.doctor import ServerFigures
 from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.release import __version__
 from queuepool.routing.finding import ASKED_AT_ONCE, parts
 from queuepool.settings.config import PoolConfig
 from queuepool.telemetry.doctor import Observed, Place
@@ -81,7 +81,7 @@ def with_the_rest(
     now_ms = max((state.observed_ms for state in states), default=began_ms)
     return Observed(
         now_ms=now_ms if leader is None else leader.now_ms,
-        version=queuepool.__version__,
+        version=__version__,
         places=places,
         servers=servers,
         clocks=_clocks(places, began_ms),

@@ -220,7 +220,9 @@ def _conclude(bulk: Bulk, problem: str, took_s: float) -> None:
     if problem:
         bulk.text += f", then: {problem}"
     elif bulk.left > 0 and not stopped:
-        bulk.text += f"; {bulk.left:,} were not, since they ended or other jobs hold their unique keys"
+        bulk.text += (
+            f"; {bulk.left:,} were not, since they ended or other jobs hold their unique keys"
+        )
     ended = "incomplete" if bulk.left > 0 else "done"
     bulk.state = "failed" if problem else "stopped" if stopped else ended
 

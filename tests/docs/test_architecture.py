@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+import grimp
 import pytest
 
 from tests.paths import ROOT
@@ -91,6 +92,16 @@ def test_every_arrow_of_the_picture_is_an_import() -> None:
 
     assert ARROWS
     assert drawn >= ARROWS
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True, cache_dir=None)
+    left = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+    while ends := {module for module, imported in left.items() if not imported & left.keys()}:
+        left = {module: imported for module, imported in left.items() if module not in ends}
+
+    assert sorted(left) == [], "in a circle, or importing one"
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -11,7 +11,7 @@ def test_a_copy_imports_its_own_packages(tmp_path: Path) -> None:
     scratch = Scratch.copied_to(tmp_path)
     before = (ROOT / "queuepool" / "__init__.py").read_text()
 
-    scratch.replace("queuepool/__init__.py", '__version__ = "', '__version__ = "copied-')
+    scratch.replace("queuepool/models/release.py", '__version__ = "', '__version__ = "copied-')
     outcome = scratch.run("-c", "import queuepool; print(queuepool.__version__)")
 
     assert outcome.ok, outcome.output

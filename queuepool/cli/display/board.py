@@ -45,36 +45,7 @@ class Board:
             for row in view.rows
             if row.problem
         ]
-        waiting = [
-            output.styled(f"partition {row.name}: {unknown(row.set_aside, row.unknown_tasks)}")
-            for row in view.rows
-            if row.set_aside
-        ]
-        waiting += [
-            output.styled(f"partition {row.name}: {draining(row)}")
-            for row in view.rows
-            if row.draining
-        ]
-        waiting += [
-            output.styled(f"partition {row.name}: {held(row)}")
-            for row in view.rows
-            if row.held or row.held_ms
-        ]
-        waiting += [
-            output.styled(
-                f"partition {row.name}: {row.parked:,} jobs wait for their limits; "
-                "`queuepool limit list` shows these"
-            )
-            for row in view.rows
-            if row.parked
-        ]
-        waiting += [
-            output.styled(f"partition {row.name}: {without_consumer(row)}")
-            for row in view.rows
-            if row.without_consumer
-        ]
-        for text in waiting:
-            text.stylize("yellow")
+        waiting = _waiting(view)
         table = self._table(view, sparks=sparks, width=width)
         if view.eta is not None and view.eta.high_s > 0:
             waiting.append(output.styled(f"the current jobs will have ended {range_of(view.eta)}"))
@@ -235,3 +206,25 @@ def _thinned(history: list[float], width: int) -> list[float]:
     """Return at most `width` values for the whole history: the maximum of each interval."""
     stretch = -(-len(history) // width) or 1
     return [max(history[i : i + stretch]) for i in range(0, len(history), stretch)]
+
+
+def _waiting(view: ClusterView) -> list[Text]:
+    """Return a line for each reason for which jobs of a partition wait, by reason."""
+    by_row = [(row, _reasons(row)) for row in view.rows]
+    return [
+        output.styled(f"partition {row.name}: {reasons[number]}", "yellow")
+        for number in range(5)
+        for row, reasons in by_row
+        if reasons[number]
+    ]
+
+
+def _reasons(row: PartitionRow) -> tuple[str, str, str, str, str]:
+    limits = f"{row.parked:,} jobs wait for their limits; `queuepool limit list` shows these"
+    return (
+        unknown(row.set_aside, row.unknown_tasks) if row.set_aside else "",
+        draining(row) if row.draining else "",
+        held(row) if row.held or row.held_ms else "",
+        limits if row.parked else "",
+        without_consumer(row) if row.without_consumer else "",
+    )

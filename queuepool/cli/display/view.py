@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from queuepool.models import Eta, PartitionState
-from queuepool.models.cluster import has_work
+from queuepool.models.cluster import Owner, has_work
 from queuepool.models.eta import Pace, foretell, last_of
 from queuepool.models.places import DEFAULT_POOL, place_text
 
@@ -111,7 +111,6 @@ def row_of(
     pool: str = DEFAULT_POOL,
 ) -> PartitionRow:
     """Return a row from an observation made directly on the server."""
-    owner = state.owner
     row = PartitionRow(
         partition=state.partition,
         server=server,
@@ -134,8 +133,10 @@ def row_of(
         draining=state.ending,
         pool=pool,
     )
-    if owner is None:
-        return row
+    return row if state.owner is None else _owned_by(row, state.owner)
+
+
+def _owned_by(row: PartitionRow, owner: Owner) -> PartitionRow:
     return replace(
         row,
         owner=owner.host,

@@ -101,20 +101,8 @@ def renew(
         cancels, to_end = frozenset(r[6]), r[0] == 3
         return Renewal(r[0] == 2, r[1], bool(r[2]), r[3], due, commands, cancels, to_end)
 
-    args: list[Argument] = [
-        ownership.nonce,
-        ownership.epoch,
-        lease_ms,
-        beat,
-        workers,
-        busy,
-        target,
-        applied,
-        load,
-        lifeline,
-        about,
-        limits,
-    ]
+    args: list[Argument] = [ownership.nonce, ownership.epoch, lease_ms, beat]
+    args += [workers, busy, target, applied, load, lifeline, about, limits]
     return Verb("renew", args, read)
 
 

@@ -63,3 +63,15 @@ def test_a_line_of_lua_has_at_most_100_columns(tmp_path: Path) -> None:
     assert [text for _, text in problems(tmp_path)] == [
         "queuepool/verbs/too_wide.lua:2: more than 100 columns"
     ]
+
+
+def test_a_function_of_the_product_beyond_its_limit_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "queuepool").mkdir()
+    (tmp_path / "tests").mkdir()
+    for name, lines in {"queuepool/fits": 40, "queuepool/long": 41, "tests/test_long": 41}.items():
+        body = "    x = 1\n" * (lines - 1)
+        (tmp_path / f"{name}.py").write_text(f"def run():\n{body}")
+
+    assert list(problems(tmp_path)) == [
+        ("error", "queuepool/long.py: run has 41 lines, at most 40")
+    ]
