@@ -49,7 +49,7 @@ def test_each_owns_a_partition_and_one_that_dies_starts_again(
         wide.enqueue("work", {}, partition_key=f"key-{number}")
 
     os.kill(first[0], signal.SIGKILL)
-    parent.says("consumer 0 was killed by SIGKILL; it starts again in")
+    parent.says("consumer 0 was killed by SIGKILL; restarting in")
     wait_until(lambda: len(children(parent)) == PROCESSES + 1)
     wait_until(lambda: sum(map(done, wide.partitions())) == 40, 30)
 

@@ -253,7 +253,7 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(client: QueuePoolClient)
             client.CancelBatch,
             api.CancelBatchRequest(batch="AAAAAAAAAAAAAA"),
             "NOT_FOUND",
-            "forgotten",
+            "expired",
         ),
         (client.SetSchedule, api.SetScheduleRequest(schedule="a"), "INVALID_ARGUMENT", "cron or"),
         (client.RunSchedule, api.RunScheduleRequest(schedule="a"), "NOT_FOUND", "no schedule 'a'"),

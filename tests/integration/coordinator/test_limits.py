@@ -142,10 +142,10 @@ def test_commands_do_the_same_by_a_coordinator_and_without_one(run: Any, pool: Q
         "limit mail: set\n"
     )
     assert run("set", "mail", "--rate", "100", "--per", "1m", "--concurrency", "3") == (
-        "limit mail: it was so before\n"
+        "limit mail: unchanged: it had these values already\n"
     )
     assert run("pause", "mail") == "limit mail: paused\n"
-    assert run("pause", "mail") == "limit mail: it was paused before\n"
+    assert run("pause", "mail") == "limit mail: it was already paused\n"
     shown = run("show", "mail")
     assert "100 per 1m, burst 1, 3 at once" in shown
     assert "queuepool limit resume mail" in shown

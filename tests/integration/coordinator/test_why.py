@@ -69,7 +69,7 @@ def test_a_time_before_all_decisions_has_none(run: Any, request: pytest.FixtureR
 
     said = run("why", "0", "--at", "5h", code=Exit.USAGE if by_coordinator else Exit.FAILED)
 
-    assert "no decision about partition 0 is recorded until then" in said
+    assert "no decision about partition 0 is recorded before that time" in said
 
 
 @pytest.mark.parametrize(

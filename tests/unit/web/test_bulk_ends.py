@@ -179,7 +179,7 @@ def test_jobs_that_cannot_change_keep_none_behind_them_from_changing(
     assert outcome(end) == "3 of 8 replayed, incomplete: 5 unchanged"
     page = operator.text(begun.headers["location"])
     assert 'id="k-state">incomplete<' in page
-    assert "5 were not: they ended, or other jobs hold their unique keys" in page
+    assert "5 were not, since they ended or other jobs hold their unique keys" in page
     assert '<span id="k-share">38%</span>' in page
 
 
