@@ -10,11 +10,12 @@ REST = "*"  # the name of all those together that a consumer does not list: of n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitUse:
-    """What a declared limit lets through. parked: jobs that wait for it, which are no backlog.
+    """What a declared limit lets through.
 
-    granted_per_s: the starts a second that it grants this partition; 0 for a limit that only bounds
-    how many jobs run, as those that may run are admitted at once. finished_total and
-    service_s_total: of its jobs that ended here, with the worker-seconds they took.
+    parked: jobs that wait for it; they do not count as backlog. granted_per_s: the starts per
+    second that it grants this partition; 0 for a limit that only bounds how many jobs run, as those
+    that may run are admitted at once. finished_total and service_s_total: of its jobs that ended
+    here, with the worker-seconds they took.
     """
 
     name: str

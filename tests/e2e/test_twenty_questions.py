@@ -124,7 +124,7 @@ def _signed_in(address: str, token: str) -> urllib.request.OpenerDirector:
 
 # Command -> what its answer has in it; JOB and ERROR stand for a dead job and its error.
 COMMANDS = {
-    "doctor": "",  # "All well.", or what this machine lacks
+    "doctor": "",  # no problems, or what this machine lacks
     "status": "led by",
     "watch --for 0.1s": "backlog",
     "what-if": "now",

@@ -90,6 +90,7 @@ _KEYED: tuple[tuple[Any, ...], ...] = (
     ("ZSCAN", "z", 0),
     ("ZREM", "z", "a"),
     ("SADD", "s", "a"),
+    ("SISMEMBER", "s", "a"),
     ("SCARD", "s"),
     ("SSCAN", "s", 0),
     ("SRANDMEMBER", "s", 1),
