@@ -24,6 +24,8 @@ DESCRIPTION = (
     "which the leading coordinator enqueues jobs."
 )
 
+_UNCHANGED = "unchanged: it had these values already"
+
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool schedule`."""
@@ -167,7 +169,7 @@ def run_set(arguments: argparse.Namespace) -> Exit:
         arguments,
         lambda schedules: schedules.set(schedule),
         "set",
-        "unchanged: it had these values already",
+        _UNCHANGED,
     )
 
 
@@ -179,7 +181,7 @@ def run_declare(arguments: argparse.Namespace) -> Exit:
         if arguments.json:
             output.print_json({"name": name, "changed": is_new})
         else:
-            output.say(f"schedule {name}: {'set' if is_new else 'it was so before'}")
+            output.say(f"schedule {name}: {'set' if is_new else _UNCHANGED}")
     if not changed:
         output.remark(f"no task of {arguments.app} has a cron or every")
     return Exit.OK

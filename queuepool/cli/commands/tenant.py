@@ -143,5 +143,5 @@ def _told(arguments: argparse.Namespace, done: str, changed: bool) -> Exit:
         output.print_json({"tenant": arguments.name, "changed": changed})
     else:
         what = f"tenant {arguments.name} is {done}"
-        output.say(what if changed else "unchanged: it had these settings already")
+        output.say(what if changed else "nothing changed")
     return Exit.OK

@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     if not found:
         raise CommandError(
             f"no decision about partition {shown} is recorded"
-            + (" until then" if at_ms is not None else "; is a coordinator running?")
+            + (" before that time" if at_ms is not None else "; is a coordinator running?")
         )
     for decision in found:
         output.say(f"partition {shown}, {when(decision['at_ms'])}")

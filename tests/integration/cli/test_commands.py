@@ -175,7 +175,7 @@ def test_a_group_is_configured(shell: Shell, pool: QueuePool) -> None:
     assert shell.run("group", "configure", "bulk-42", "--serial", "--json") == Exit.OK
     assert (shell.lines[-1]["max_running"], shell.lines[-1]["serial"]) == (3, True)
     assert shell.run("group", "configure", "bulk-42", "--serial") == Exit.OK
-    assert "unchanged: it had these values already" in shell.out
+    assert "unchanged: it had these settings already" in shell.out
     assert shell.run("group", "configure", "bulk-42", "--no-serial", "--max-running", "0") == 0
     assert pool.group("bulk-42").status().max_running is None
     assert shell.run("group", "configure", "bulk-42", "--weight", "3") == Exit.OK

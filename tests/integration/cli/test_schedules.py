@@ -19,7 +19,7 @@ def test_a_schedule_is_set_listed_and_shown(shell: Shell, pool: QueuePool) -> No
     assert shell.run(*SET, *CRON, "--missed", "all", "--tier", "high", "--limit", "mail") == Exit.OK
     assert shell.out == "schedule nightly: set\n"
     shell.run(*SET, *CRON, "--missed", "all", "--tier", "high", "--limit", "mail")
-    assert shell.out == "schedule nightly: it was so before\n"
+    assert shell.out == "schedule nightly: unchanged: it had these values already\n"
     shell.run("schedule", "set", "sweep", "sweep", "--every", "10m", "--overlap", "skip")
 
     (first, second) = pool.schedules.list()
