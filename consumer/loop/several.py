@@ -29,6 +29,7 @@ from queuepool.process.restarts import Restarts, describe_exit
 from queuepool.process.signals import SignalHandlers
 
 _log = logging.getLogger("consumer")
+_STILL_STARTING = -signal.SIGTERM  # ended by our signal before it could handle it: it owned nothing
 _LOOK_S = 0.1
 _STARTS_S = 60.0  # the others wait no longer for the first: importing an application takes a while
 _BEYOND_DRAIN_S = 15.0
@@ -119,7 +120,7 @@ class Several:
                     _send(child, signal.SIGKILL if late else signal.SIGTERM)
             _pause()
         codes = {child.process.returncode for child in self._children if child.process}
-        return self._code or (OK if codes <= {OK} else FAILED)
+        return self._code or (OK if codes <= {OK, _STILL_STARTING} else FAILED)
 
 
 def _send(child: _Child, number: signal.Signals) -> None:
