@@ -239,7 +239,7 @@ WRONG: list[tuple[Flow, str]] = [
     (_steps(a=(), b="c"), "follows 'c', which is not a step of flow 'nightly': a, b"),
     (_steps(a=(), b=("a", "a")), "follows a step twice"),
     (_steps(), "has 0 steps: use 1 to 200"),
-    (_steps(a=(), **{f"b{n}": "a" for n in range(101)}), "101 jobs follow step 'a', at most 100"),
+    (_steps(a=(), **{f"b{n}": "a" for n in range(101)}), "101 jobs follow step 'a'; at most 100"),
     (_steps(**{f"b{n}": () for n in range(201)}), "has 201 steps"),
     (_steps(a=()).add("work", {"no": 1}, name="b", after="a"), "task 'work'"),
     (_steps(a=()).add("work", each=[{"name": "x"}, {"no": 1}], name="b"), "task 'work'"),
