@@ -35,6 +35,7 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("migrate", "shift"): ["--key", "{}"],
     ("migrate", "seal"): ["--yes"],
     ("partitions", "set"): ["2", "--on", "{}"],
+    ("drain",): ["0"],
     ("move",): ["0", "--to", "{}"],
     ("import",): ["celery", "--from", "{url}", "--move"],
     ("faults",): ["{}:{}"],
