@@ -39,7 +39,7 @@ from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
 from queuepool.process.launching import command_line
 from queuepool.process.signals import SignalHandlers
-from queuepool.process.startup import import_app, load_both, refuse_servers_that_cannot_work
+from queuepool.process.startup import import_app, load_both, load_scripts
 from queuepool.servers.connect import connect
 from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import load
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refuse(error)
     with pool:
         try:
-            refuse_servers_that_cannot_work(pool, _SCRIPTS)
+            load_scripts(pool, _SCRIPTS)
             if flags.started_fd is not None:
                 os.close(flags.started_fd)
             return _run(pool, settings)

@@ -13,7 +13,6 @@ import logging
 import os
 import signal
 import socket
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -290,4 +289,4 @@ def _end(why: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_now(main())  # at once: what is left of grpc may crash an interpreter that shuts down

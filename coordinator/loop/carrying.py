@@ -13,8 +13,9 @@ from typing import Any
 
 from coordinator.core.moves.copying import Copied, Side, copying, copying_back
 from queuepool.client.pool import QueuePool
-from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.places import DEFAULT_POOL, new_place
 from queuepool.partitions.partition import Partition
+from queuepool.routing.moves import Move
 from queuepool.telemetry.events import ignore
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.moves import verbs as move
@@ -112,7 +113,16 @@ class Carrier:
             if self._paced(place.run, verb) > version:
                 raise BehindError
 
-    def settle_tenants(self, source: Partition, numbers: Iterable[int]) -> None:
+    def settle(self, move: Move) -> None:
+        """Let the places that jobs go to know what the ones there are know."""
+        for number in move.to:
+            for place in self._pool.places(number):
+                self._settle_pool(place, new_place(number))
+                self._settle_tenants(place, (new_place(number),))
+        for place in () if move.to else self._pool.places(0):
+            self._settle_tenants(place, range(move.before, move.partitions))
+
+    def _settle_tenants(self, source: Partition, numbers: Iterable[int]) -> None:
         """Let tenants run in new partitions as they may in one that was there before."""
         cursor, names = b"", list[bytes]()
         while cursor != b"0":
@@ -132,7 +142,7 @@ class Carrier:
                 )
                 self._paced(place.run, verb)
 
-    def settle_pool(self, source: Partition, number: int) -> None:
+    def _settle_pool(self, source: Partition, number: int) -> None:
         """Let the new place of a partition have this pool, held if it is held here."""
         if source.pool != DEFAULT_POOL:
             self._paced(self._pool.add_to, number, source.pool)

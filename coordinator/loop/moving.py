@@ -35,7 +35,6 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import MovedError
 from queuepool.errors.hindrances import start_thread
 from queuepool.models import RouteRecord
-from queuepool.models.places import new_place
 from queuepool.routing.moves import Move, Stage, differing, move_text, read_move, table_of
 from queuepool.routing.ranges import read_slots, slots_text
 from queuepool.verbs.flows import verbs as flow
@@ -116,11 +115,8 @@ class Mover:
 
     def _rest(self, record: RouteRecord | None, move: Move | None) -> float:
         """Do what is left when nothing moves: forget where slots were."""
-        if (
-            record is not None
-            and record.former
-            and not self._recent.still(record.former, self._clock())
-        ):
+        former = record.former if record is not None else ""
+        if record is not None and former and not self._recent.still(former, self._clock()):
             places = self._pool.places()
             changed = self._change(record, move, former="")
             self._carrier.tell(places, changed)  # who asks former places stops asking
@@ -211,7 +207,7 @@ class Mover:
             self._carrier.tell(places, record.version, batches=False)
             self._carrier.thaw(places, record.version)
             if move.stage is Stage.MOVING:
-                self._settle(move)
+                self._carrier.settle(move)
             self._board.found(self._carrier.jobs_to_go(left))
             self._settled = True
         self._board.keep(left)
@@ -231,15 +227,6 @@ class Mover:
         self._wait_for(record, move, f"running jobs of {len(running)} task groups, such as "
                        f"{running[0][1].decode('utf-8', 'backslashreplace')}")  # fmt: skip
         return _BUSY_S
-
-    def _settle(self, move: Move) -> None:
-        """Let the places that jobs go to know what the ones there are know."""
-        for number in move.to:
-            for place in self._pool.places(number):
-                self._carrier.settle_pool(place, new_place(number))
-                self._carrier.settle_tenants(place, (new_place(number),))
-        for place in () if move.to else self._pool.places(0):
-            self._carrier.settle_tenants(place, range(move.before, move.partitions))
 
     def _wait_for(self, record: RouteRecord, move: Move, what: str) -> None:
         reason = f"waits for {what}"

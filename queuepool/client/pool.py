@@ -19,13 +19,7 @@ from typing import Any, Self, Unpack, overload
 from queuepool.client import calls
 from queuepool.client.base import BasePool
 from queuepool.client.batch import Batch
-from queuepool.client.calls import (
-    EnqueueOptions,
-    KeyedOptions,
-    ManyOptions,
-    Payload,
-    TypedTask,
-)
+from queuepool.client.calls import EnqueueOptions, KeyedOptions, ManyOptions, Payload, TypedTask
 from queuepool.client.flows.declared import Flow
 from queuepool.client.flows.handle import FlowHandle
 from queuepool.client.flows.starting import start

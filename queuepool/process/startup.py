@@ -39,18 +39,26 @@ def load_both(load_own: Callable[[], S]) -> tuple[S, PoolConfig]:
     return own, config
 
 
-def refuse_servers_that_cannot_work(pool: QueuePool, scripts: Sequence[str] = ("observe",)) -> None:
+def refuse_servers_that_cannot_work(pool: QueuePool) -> None:
     """Raise ConfigurationError if a server answers but can never do what is needed.
 
-    A server that is down, or refuses temporarily, is waited for elsewhere. scripts: those to load,
-    each in a call of its own, so that over a slow link no later call has to carry one as well.
+    A server that is down, or refuses temporarily, is waited for elsewhere.
+    """
+    load_scripts(pool, ("observe",))
+
+
+def load_scripts(pool: QueuePool, names: Sequence[str]) -> None:
+    """Load scripts into each server, each in a call of its own; every role may.
+
+    So over a slow link no later call has to carry one as well. A server that is down, or refuses
+    temporarily, is passed over. Raises ConfigurationError for one that can never run them.
     """
     seen = set()
     for partition in pool.partitions():
         if partition.server not in seen:
             seen.add(partition.server)
             with suppress(UnavailableError, ScriptError):
-                for name in scripts:  # every role may load
+                for name in names:
                     partition.run(confirm.load(name))
 
 

@@ -82,8 +82,7 @@ class Doorbell:
     def settle(self) -> None:
         """Report that standbys know the current lifeline: older connections may end."""
         if self._own_lifeline:
-            for descriptor in tuple(self._former):
-                self._drop_former(descriptor)
+            self._drop_all_former()
 
     def ring(self) -> None:
         """Make the current or the next wait return."""
@@ -164,8 +163,7 @@ class Doorbell:
     def close(self) -> None:
         """Release everything. Idempotent; ring stays legal."""
         self._drop()
-        for descriptor in tuple(self._former):
-            self._drop_former(descriptor)
+        self._drop_all_former()
         if self._read >= 0:
             os.close(self._read)
             os.close(self._write)
@@ -216,6 +214,10 @@ class Doorbell:
             self._former[self._socket] = self._own_lifeline, self._link  # it stays in the poller
             self._link, self._socket = None, -1
         self._drop()
+
+    def _drop_all_former(self) -> None:
+        for descriptor in tuple(self._former):
+            self._drop_former(descriptor)
 
     def _drop_former(self, descriptor: int) -> None:
         _, link = self._former.pop(descriptor)

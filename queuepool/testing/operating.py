@@ -68,8 +68,7 @@ def _owner_fields(p: PartitionData) -> list[bytes]:
     if o is None:
         return []
     names = ("nonce", "epoch", "expires", "heartbeat", "host", "since", "beat", "seq", "workers",
-             "busy", "target", "applied", "load", "about",
-             "limits", "drain")  # fmt: skip
+             "busy", "target", "applied", "load", "about", "limits", "drain")  # fmt: skip
     known = {name: getattr(o, name) for name in names}
     return flat({name: value for name, value in known.items() if value is not None})
 

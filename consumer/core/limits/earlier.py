@@ -9,6 +9,7 @@ possible --nobody was ever at a gate--> none
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from math import inf
 from typing import TYPE_CHECKING
 
 from queuepool.errors import QueuePoolError
@@ -41,9 +42,9 @@ class EarlierPermits:
             self._calls = [(0.0, EVERY, b"0")]
         self.possible = False
 
-    def next_s(self) -> float | None:
-        """Return when the next call is due."""
-        return self._calls[0][0] if self._calls else None
+    def next_s(self) -> float:
+        """Return when the next call is due; inf for never."""
+        return self._calls[0][0] if self._calls else inf
 
     def due(self, now_s: float) -> list[tuple[int, Verb[tuple[bytes, int]]]]:
         """Return (partition or EVERY, verb) of the calls that are due; each gets an answer."""

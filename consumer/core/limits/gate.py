@@ -93,6 +93,12 @@ class GateView:
         self.set_waiting(max(0, self.waiting - 1))
         return tokens
 
+    def on_worked(self, worked_s: float) -> None:
+        """Count a job that ended after it ran for so long."""
+        for share in self.limits:
+            share.finished += 1
+            share.worked_s += worked_s
+
     def strand(self) -> None:
         """Give up on the jobs that wait for a claim."""
         self.stranded += self.waiting

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from consumer.core.jobs import HAND_BACK
 from consumer.core.limits.earlier import EarlierPermits
 from consumer.core.limits.gates import Gates
-from consumer.core.limits.home_call import HomeCall
+from consumer.core.limits.home_call import HomeCall, ask_for
 from consumer.core.limits.resting import Resting
 from consumer.core.limits.stranded import Unclaimed
 from consumer.core.limits.uses import Uses
@@ -75,12 +75,12 @@ class Gatekeeper:
 
         first, last: of the pages in which all gates are listed.
         """
-        gates = self.gates
         if first:
-            gates.reading, gates.full, self._whole = gates.reading + 1, False, True
+            self.gates.read_again()
+            self._whole = True
         self._whole = self._whole and not armed  # what a claim took may be missing
         for gate in found:
-            view = gates.known.get(gate.limits) or gates.make_room(gate.limits)
+            view = self.gates.known.get(gate.limits) or self.gates.make_room(gate.limits)
             if view is None:
                 continue
             view.seen, view.parked = self.gates.reading, gate.parked
@@ -152,9 +152,8 @@ class Gatekeeper:
         """Count jobs that ended, and pass on that what they need told them to wait."""
         for one in outcomes if self._of else ():
             view, _ = self._of.get(one.job.id, (None, ()))
-            for share in view.limits if view and one.end is not HAND_BACK else ():
-                share.finished += 1
-                share.worked_s += one.ended_s - one.started_s
+            if view is not None and one.end is not HAND_BACK:
+                view.on_worked(one.ended_s - one.started_s)
             if one.slow_ms:
                 self.on_slow(one.job.id, one.slow_ms)
 
@@ -180,9 +179,8 @@ class Gatekeeper:
             if due_s <= now_s:
                 return now_s
             self.gates.hot.cool(share, due_s)
-        earlier_s = self.earlier.next_s()
-        due_s = min(self._resting.next_s(), self._unclaimed.next_s())
-        return min(self.gates.hot.next_s(), due_s, inf if earlier_s is None else earlier_s)
+        due_s = min(self._resting.next_s(), self._unclaimed.next_s(), self.earlier.next_s())
+        return min(self.gates.hot.next_s(), due_s)
 
     def plan(self, now_s: float, most: int = 8) -> list[tuple[str, int, int]]:
         """Return (gate, jobs, most that may wait for a claim) to admit now; uses their tokens."""
@@ -235,9 +233,8 @@ class Gatekeeper:
         except QueuePoolError:
             share.on_failure(now_s)
         self.gates.touch(share)
-        if share.apart_s != apart_s:
-            for view in list(share.gates.values()):
-                self.gates.changed(view)
+        for view in list(share.gates.values()) if share.apart_s != apart_s else ():
+            self.gates.changed(view)
 
     def drain(self) -> None:
         """Admit nothing more, and give permits back as jobs end."""
@@ -288,23 +285,11 @@ class Gatekeeper:
         told = max(0, told - view.stranded)
         # Fewer than known: claimed, as a reply will tell, or cancelled; look again then.
         self.unsure = self.unsure or (armed and known > told)
-        self._set_waiting(view, max(told, known) if armed else told)
-
-    def _set_waiting(self, view: GateView, waiting: int) -> None:
+        waiting = max(told, known) if armed else told
         self.waiting += waiting - view.waiting
         view.set_waiting(waiting)
         self._unclaimed.note(view)
 
     def _ask(self, share: Share) -> HomeCall:
         self._serial += 1
-        asked = share.begin_ask()
-        verb = homes.ask(
-            self._ownership,
-            share.name,
-            tokens=asked.tokens,
-            held=asked.held,
-            wanted=asked.wanted,
-            definition=self._definition_of(share.name),
-            serial=self._serial,
-        )
-        return HomeCall(share.name, verb)
+        return ask_for(share, self._ownership, self._definition_of(share.name), self._serial)

@@ -24,6 +24,10 @@ class Gates:
         self.reading = 0
         self.full = self.closed = False
 
+    def read_again(self) -> None:
+        """Begin a reading of all gates."""
+        self.reading, self.full = self.reading + 1, False
+
     def make_room(self, name: str) -> GateView | None:
         """Open a gate, if need be in place of one that has been known for long and is idle."""
         for _ in range(_MOST_EVICTED if len(self.known) >= MOST else 0):
