@@ -8,7 +8,6 @@ local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c = base .. ':c'
 -- uses: fence_or_drain
 redis.call('HLEN', c)
-redis.call('HLEN', base .. ':pr')
 local n = 0
 for i = 3, #ARGV, 2 do
   if redis.call('ZSCORE', book, ARGV[i]) then

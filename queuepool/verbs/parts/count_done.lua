@@ -32,8 +32,7 @@ local function count_done(g, n)
     -- uses: expire_group
   end
   if managed then
-    -- uses: tune, forget_soon
+    -- uses: tune
     tune(string.sub(g, #base + 4), owner[1] == ARGV[1])
-    if left <= 0 and dead <= 0 then forget_soon(g, total) end
   end
 end

@@ -41,14 +41,14 @@ while i < words do
   end
   if not groups[group] then
     local g = base .. ':g:' .. group
-    local known = redis.pcall('HMGET', g, 'total', 'left', 'delayed', 'created', 'state')
+    local known = redis.pcall('HMGET', g, 'total', 'left', 'delayed', 'state')
     if known.err then
       foreign = foreign or {}
       foreign[g] = known
     end
-    if known[5] then
+    if known[4] then
       -- uses: is_state
-      known[5] = is_state(known[5])
+      known[4] = is_state(known[4])
       redis.call('HLEN', base .. ':mg')
       -- uses: ours, probe_managed, probe_tenant
       probe_tenant(group)

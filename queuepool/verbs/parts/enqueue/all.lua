@@ -69,21 +69,12 @@ while i < words do
   i = last + 1
   local g, known = base .. ':g:' .. group, groups[group]
   if n > 0 then
-    local total, left = (tonumber(known[1]) or 0) + n, (tonumber(known[2]) or 0) + n
-    local delayed = (tonumber(known[3]) or 0) + (delay > 0 and n or 0)
-    if left <= n then -- it had no work left, and may be about to be forgotten
-      redis.call('HSET', g, 'total', total, 'left', left, 'delayed', delayed,
-        'created', known[4] or now)
-      redis.call('PERSIST', g)
-    else
-      redis.call('HSET', g, 'total', total, 'left', left, 'delayed', delayed)
-    end
-    groups[group] = {total, left, delayed, known[4] or now, known[5]}
+    -- uses: enqueue/count
     added = added + n
     if gates then
       -- uses: enqueue/gates
     end
-    if known[5] then
+    if known[4] then
       -- uses: enqueue/managed
     end
     if delay > 0 then
@@ -94,7 +85,7 @@ while i < words do
       redis.call('SADD', base .. ':dg:' .. group, unpack(fresh))
       sooner = sooner or redis.call('ZCOUNT', dl, '-inf', '(' .. now + delay) == 0
     elseif n > 0 then -- not all of them wait at their gates
-      if not known[5] then
+      if not known[4] then
         -- uses: enqueue/ready
       end
       if redis.call('RPUSH', base .. ':q:' .. tier .. ':' .. group, unpack(fresh)) == n then

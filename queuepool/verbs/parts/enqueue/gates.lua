@@ -5,7 +5,7 @@ local function to_gates(ids, tier, group, delay)
   local stay, sent = {}, {}
   local serial = redis.call('HEXISTS', base .. ':g:' .. group, 'serial') == 1
   local lane = {tier = tier, group = group, ring = tier}
-  if known[5] then seek_place(lane) end
+  if known[4] then seek_place(lane) end
   for _, id in ipairs(ids) do
     local gate = gates[id]
     if gate and (delay > 0 or serial) then
