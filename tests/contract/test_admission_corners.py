@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from queuepool.partitions.partition import OwnedPartition
+from queuepool.protocol import codec
+from queuepool.verbs.moves import verbs as move
 from tests.contract import world as w
 from tests.contract.test_capped import ids
 from tests.contract.test_gates import admit, gates
@@ -46,3 +49,41 @@ def test_an_empty_gate_has_no_turn_to_go_on_with(server_world: World) -> None:
     assert admit(owned, 1) == 1
     assert gates(server_world) == {"mail": (0, 2)}
     assert not server_world.client.exists(turns)
+
+
+def returned(world: World, *names: str) -> OwnedPartition:
+    """Enqueue jobs which an owner admits and the next one sends back to their gate."""
+    w.enqueue(world, names, limits=b"mail")
+    assert admit(world.own(lease_s=10)) == len(names)
+    world.advance(300)
+    owned = world.own(lease_s=10)
+    assert w.claim(owned).ids == []
+    return owned
+
+
+def test_a_cancelled_lane_leaves_nothing_behind_that_came_back_to_its_gate(
+    server_world: World,
+) -> None:
+    owned, base = returned(server_world, "a", "b"), server_world.partition.key
+    w.enqueue(server_world, ["c"], limits=b"mail")
+    assert server_world.client.hget(base + b":gk", "2:mail~g") == b"b"
+
+    assert sum(server_world.partition.cancel_group(b"g")) == 3
+    admit(owned)
+
+    assert gates(server_world) == {}
+    assert server_world.client.hgetall(base + b":gk") == {}
+
+
+def test_a_lane_that_moved_away_leaves_nothing_behind_that_came_back_to_its_gate(
+    server_world: World,
+) -> None:
+    owned, base = returned(server_world, "a", "b"), server_world.partition.key
+    client = server_world.client
+    stamps = [(i, codec.read_stamp(client.hget(base + b":j", i))) for i in (b"a", b"b")]
+
+    server_world.partition.run(move.forget(1, b"g", stamps))
+    admit(owned)
+
+    assert gates(server_world) == {}
+    assert server_world.client.hgetall(base + b":gk") == {}

@@ -128,3 +128,20 @@ def test_a_repair_leaves_the_counts_of_many_jobs_with_limits_as_they_are(world: 
 
     assert world.partition.observe().parked == 2190
     assert snapshot(world)["gates"] == before
+
+
+def test_what_is_noted_of_lanes_and_gates_that_are_gone_is_found_and_forgotten(
+    server_world: World,
+) -> None:
+    owned, noted = server_world.own(), server_world.partition.key + b":gk"
+    w.enqueue(server_world, ["a", "b"], limits=b"mail")
+    assert admit(owned, 1) == 1
+    here = {b"mail": server_world.client.hget(noted, "mail"), b"2:mail~g": b"b"}
+    gone = {b"gone": b"3", b"2:gone~g": b"x", b"1:mail~g": b"x", b"2:mail~of~a": b"x"}
+    server_world.client.hset(noted, mapping=here | gone)
+
+    assert server_world.partition.audit().stray == len(gone)
+    assert server_world.partition.audit(repair=True).stray == len(gone)
+
+    assert server_world.client.hgetall(noted) == here
+    assert server_world.partition.audit().clean

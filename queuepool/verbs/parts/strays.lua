@@ -18,3 +18,12 @@ local held = cursor == '0' and redis.call('HSCAN', base .. ':u', 0, 'COUNT', 200
 for i = 1, #held, 2 do
   if not holder_of(held[i]) then strays[#strays + 1] = {base .. ':u', held[i]} end
 end
+-- What is noted of gates, and of lanes there, at which nothing waits.
+local noted = cursor == '0' and redis.call('HSCAN', base .. ':gk', 0, 'COUNT', 200)[2] or {}
+for i = 1, #noted, 2 do
+  local waits = redis.call('HEXISTS', base .. ':gt', noted[i]) == 1
+  if string.find(noted[i], '~', 1, true) then -- of a lane: no gate has such a name
+    waits = (ours('LLEN', base .. ':gq:' .. noted[i]) or 0) > 0
+  end
+  if not waits then strays[#strays + 1] = {base .. ':gk', noted[i]} end
+end

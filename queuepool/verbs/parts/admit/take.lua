@@ -73,5 +73,6 @@ local function take(tier, group)
     redis.call('RPUSH', seats[tonumber(tier)], group)
   else
     redis.call('SREM', base .. ':gg:' .. group, place)
+    redis.call('HDEL', base .. ':gk', place .. '~' .. group) -- it may have been cancelled, or moved
   end
 end
