@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from queuepool.client.arguments import check_wait
 from queuepool.client.batching import ask_home
 from queuepool.client.effects import Call, Pause, Steps
-from queuepool.client.flows.looking import cancel_flow, cancel_jobs, find_flow
+from queuepool.client.flows.looking import cancel_batch, cancel_flow, find_flow, inner_of
 from queuepool.client.handles import AsyncJobHandle, JobHandle
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask
@@ -21,7 +21,6 @@ from queuepool.models.flows import BatchResult, BatchState, BatchStatus, BatchTr
 from queuepool.protocol.batches import MAX_JOBS, home_of_batch, is_batch
 from queuepool.protocol.graphs import read_graph
 from queuepool.verbs.flows import verbs as flow
-from queuepool.verbs.producer import verbs as produce
 
 _PAGE, _AHEAD = 128, 4  # results in a page; pages asked for in one round trip
 _DEPTH, _NODES = 20, 1000  # of a tree
@@ -123,25 +122,27 @@ class _Batch:
                 break
         return _Page(found, following < total)
 
-    def _cancel(self, name: str, left: list[int]) -> Steps[int]:
+    def _cancel(self) -> Steps[int]:
+        """Cancel each batch before its inner ones are listed: none is added to it any more."""
+        cancelled, left, seen = 0, [self.name], {self.name}
+        while left:
+            jobs, found = yield from self._cancel_one(left.pop())
+            cancelled += jobs
+            left += found - seen
+            seen |= found
+        return cancelled
+
+    def _cancel_one(self, name: str) -> Steps[tuple[int, set[str]]]:
         config = self._network.config
         status, graph = yield from find_flow(config, name)
-        if graph is not None:
-            cancelled, inner = yield from cancel_flow(config, status.name, graph)
-            return cancelled + (yield from self._cancel_inner(inner, left))
-        _state, job_id = yield from ask_home(config, name, flow.cancel_batch(name))
-        if job_id:
-            yield from ask_home(config, name, produce.cancel(job_id, produce.ANY_VERSION))
-        cancelled = yield from cancel_jobs(config, name)
-        return cancelled + (yield from self._cancel_inner(status.inner, left))
-
-    def _cancel_inner(self, names: Sequence[str], left: list[int]) -> Steps[int]:
-        cancelled: int = 0
-        for each in names:
-            if left[0] > 0 and is_batch(each):
-                left[0] -= 1
-                cancelled += yield from self._cancel(each, left)
-        return cancelled
+        if graph is None:
+            jobs = yield from cancel_batch(config, name)
+            return jobs, (yield from inner_of(config, name))
+        jobs, steps = yield from cancel_flow(config, status.name, graph)
+        found = set[str]()
+        for step in steps:
+            found |= yield from inner_of(config, step)
+        return jobs, found
 
 
 class Batch(_Batch):
@@ -202,7 +203,7 @@ class Batch(_Batch):
         Also batches in it. Returns how many jobs were cancelled or asked to stop. Looks at every
         job of every partition.
         """
-        return self._network.do(self._cancel(self.name, [_NODES]))
+        return self._network.do(self._cancel())
 
 
 class AsyncBatch(_Batch):
@@ -242,4 +243,4 @@ class AsyncBatch(_Batch):
 
     async def cancel(self) -> int:
         """Cancel it, its continuation, and its jobs that have not ended; returns how many."""
-        return await self._network.do(self._cancel(self.name, [_NODES]))
+        return await self._network.do(self._cancel())

@@ -37,6 +37,7 @@ from queuepool.settings.config import PoolConfig
 from queuepool.tasks.batch_ref import BatchRef
 from queuepool.verbs import Verb
 from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.producer import verbs as produce
 
 LATER_S = 3600.0  # after the deadline: the continuation runs by itself, if nothing concluded it
 _SEAL_WAIT_S, _SEAL_PAUSE_S = 30.0, 0.1
@@ -70,8 +71,7 @@ def begin(
     parent, make = None, continuation(producer, after, partition_key, trace)
     make.chunk(None)  # refused before anything is written
     if within is not None:
-        place = make.hint_of_parent(within)
-        grown = yield from _grow(producer.config, within, 1, inner=place)
+        grown = yield from _grow(producer.config, within, 1, inner=make.hint_of_parent(within))
         parent = within.name, grown.first
     name, chunk = make.chunk(parent)
     verb = flow.open_batch(
@@ -91,7 +91,27 @@ def begin(
             "enqueued; use another batch_id"
         )
     yield from sender.one(chunk)
+    yield from _end_with(producer.config, within, name, chunk.ids[0].decode())
     return name
+
+
+def _end_with(
+    config: PoolConfig, within: BatchRef | None, name: str, continuation_id: str
+) -> Steps[None]:
+    """Cancel a batch that was opened in another one if that was cancelled meanwhile.
+
+    Who cancels the outer one later finds it. Raises InvalidInputError.
+    """
+    if within is None:
+        return
+    outer = yield from ask_home(config, within.name, flow.batch(within.name))
+    if outer.state is not BatchState.CANCELLED:
+        return
+    yield from ask_home(config, name, flow.cancel_batch(name))
+    yield from ask_home(config, name, produce.cancel(continuation_id, produce.ANY_VERSION))
+    raise InvalidInputError(
+        f"batch {within.name} is cancelled, so no job can be added; {name}, opened in it, is too"
+    )
 
 
 def seal(config: PoolConfig, name: str, jobs: int) -> Steps[None]:

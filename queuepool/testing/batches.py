@@ -68,7 +68,7 @@ def batch(p: PartitionData, args: Args) -> Any:
     """Return what a batch is."""
     b = p.batches.get(args[0])
     if b is None:
-        return [p.now, [], []]
+        return [p.now, [], [], b"0"]
     flat: list[bytes] = []
     for name in ("state", "why", "then", "how", "late", "called", "within", "part", "graph"):
         value = getattr(b, name)
@@ -77,7 +77,9 @@ def batch(p: PartitionData, args: Args) -> Any:
     numbers |= {"total": b.total, "sealed": int(bool(b.first)), **b.counts}
     for name, count in numbers.items():
         flat += [name.encode(), b"%d" % count] if count else []
-    return [p.now, flat, b.inner[:100]]
+    first = int(args[1]) if len(args) > 1 else 0
+    left = first + 100 if len(args) > 1 and first + 100 < len(b.inner) else 0
+    return [p.now, flat, b.inner[first : first + 100], b"%d" % left]
 
 
 def batches(p: PartitionData, args: Args) -> Any:

@@ -285,6 +285,21 @@ def test_a_batch_names_a_hundred_inner_ones_at_most(server_world: World) -> None
     assert len(set(status(world).inner)) == 100
 
 
+def test_all_inner_batches_of_a_batch_are_listed_page_by_page(world: World) -> None:
+    open_batch(world, 1)
+    names = {f"CC{n:012d}" for n in range(2500)}
+    for n, name in enumerate(sorted(names)):
+        world.partition.run(flow.grow_batch(BATCH, f"job:{n}", 1, inner=name))
+
+    found, cursor, pages = set[str](), b"0", 0
+    while pages == 0 or cursor != b"0":
+        page, cursor = world.partition.run(flow.inner_batches(BATCH, cursor))
+        found, pages = found | set(page), pages + 1
+
+    assert found == names
+    assert pages > 1
+
+
 def test_opening_a_batch_wakes_the_owner_for_its_deadline(world: World) -> None:
     forget_tokens(world)
     open_batch(world, 0, seal=False)

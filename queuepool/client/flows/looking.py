@@ -12,9 +12,11 @@ from queuepool.client.questions import ask, places_of
 from queuepool.errors import InvalidInputError, WaitTimeoutError
 from queuepool.errors.escaping import shown
 from queuepool.models.flows import BatchState, BatchStatus, FlowState, FlowStatus, StepStatus
+from queuepool.protocol.batches import is_batch
 from queuepool.protocol.graphs import Graph, GraphStep, pattern_of, read_graph
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.producer import verbs as produce
 
 _STATES = {
     BatchState.OPEN: FlowState.RUNNING,
@@ -105,7 +107,7 @@ def waited(config: PoolConfig, name: str, timeout_s: float) -> Steps[FlowStatus]
 
 
 def cancel_flow(config: PoolConfig, name: str, graph: Graph) -> Steps[tuple[int, list[str]]]:
-    """Cancel what has not run; return how many jobs, and batches that jobs have added.
+    """Cancel what has not run; return how many jobs, and the batches of the steps.
 
     First nothing more is let go, then all jobs are found by one look at each partition.
     """
@@ -113,9 +115,25 @@ def cancel_flow(config: PoolConfig, name: str, graph: Graph) -> Steps[tuple[int,
     batches = [batch for step in graph.steps for batch in (*step.gates, step.batch)]
     yield from ask_homes(config, [(batch, flow.cancel_batch(batch)) for batch in batches])
     cancelled = yield from cancel_jobs(config, pattern_of(name))
-    asked = [(step.batch, flow.batch(step.batch)) for step in graph.steps]
-    found: list[BatchStatus] = yield from ask_homes(config, asked)
-    return cancelled, [inner for status in found for inner in status.inner]
+    return cancelled, [step.batch for step in graph.steps]
+
+
+def inner_of(config: PoolConfig, name: str) -> Steps[set[str]]:
+    """Return the batches that jobs of a batch have added to it."""
+    found, cursor, more = set[str](), b"0", True
+    while more:
+        page, cursor = yield from ask_home(config, name, flow.inner_batches(name, cursor))
+        found |= {each for each in page if is_batch(each)}
+        more = cursor != b"0"
+    return found
+
+
+def cancel_batch(config: PoolConfig, name: str) -> Steps[int]:
+    """Cancel a batch, its continuation and its jobs; return how many jobs."""
+    _state, job_id = yield from ask_home(config, name, flow.cancel_batch(name))
+    if job_id:
+        yield from ask_home(config, name, produce.cancel(job_id, produce.ANY_VERSION))
+    return (yield from cancel_jobs(config, name))
 
 
 def cancel_jobs(config: PoolConfig, pattern: str) -> Steps[int]:

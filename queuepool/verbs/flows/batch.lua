@@ -2,11 +2,13 @@
 -- batch: what a batch is, and how many of its jobs have ended.
 -- ROLES   producer consumer coordinator ops-read ops
 -- KEYS[1] base; derived: b:<batch>
--- ARGV    batch
--- Returns {now ms, [field, value ...] without those of single jobs, [batches in it, at most 100]};
---         no fields: unknown. O(1), or O(calls that added jobs).
+-- ARGV    batch; then perhaps where to go on in the batches in it, 0 at first
+-- Returns {now ms, [field, value ...] without those of single jobs, [batches in it, at most 100],
+--         0}; no fields: unknown. Or, if asked where to go on, a page of the batches in it, of
+--         which some may be in several pages, and where to go on, 0 at the end. O(1), or O(calls
+--         that added jobs), of one page.
 -- uses: clock
-local b, inner = KEYS[1] .. ':b:' .. ARGV[1], {}
+local b, inner, left = KEYS[1] .. ':b:' .. ARGV[1], {}, '0'
 local names = {'state', 'why', 'then', 'how', 'late', 'due', 'keep', 'called', 'within', 'created',
   'ended', 'sealed', 'total', 'done', 'dead', 'lost', 'part', 'graph'}
 local fields = {}
@@ -15,7 +17,10 @@ for k, value in ipairs(redis.call('HMGET', b, unpack(names))) do
 end
 if redis.call('HLEN', b) > #fields / 2 then
   -- A page this large has at least 100 of them, or all
-  local page = redis.call('HSCAN', b, 0, 'MATCH', 's:*', 'COUNT', 1000)[2]
-  for k = 2, math.min(#page, 200), 2 do inner[#inner + 1] = page[k] end
+  local page = redis.call('HSCAN', b, ARGV[2] or 0, 'MATCH', 's:*', 'COUNT', 1000)
+  for k = 2, ARGV[2] and #page[2] or math.min(#page[2], 200), 2 do
+    inner[#inner + 1] = page[2][k]
+  end
+  if ARGV[2] then left = page[1] end
 end
-return {now, fields, inner}
+return {now, fields, inner, left}

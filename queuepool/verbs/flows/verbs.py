@@ -145,7 +145,7 @@ def batch(name: str) -> Verb[BatchStatus]:
     """Read what a batch is."""
 
     def read(reply: Any) -> BatchStatus:
-        _now_ms, flat, inner = reply
+        _now_ms, flat, inner, _left = reply
         f = fields(flat)
         return BatchStatus(
             name=name,
@@ -170,6 +170,19 @@ def batch(name: str) -> Verb[BatchStatus]:
         )
 
     return Verb("batch", [name], read)
+
+
+def inner_batches(name: str, cursor: bytes = b"0") -> Verb[tuple[tuple[str, ...], bytes]]:
+    """List batches that are in a batch, a page; returns them and the next cursor, 0 at the end.
+
+    A batch may be in several pages.
+    """
+
+    def read(reply: Any) -> tuple[tuple[str, ...], bytes]:
+        _now_ms, _flat, inner, left = reply
+        return tuple(stored_text(each) for each in inner), bytes(left)
+
+    return Verb("batch", [name, cursor], read)
 
 
 def batches(offset: int, count: int) -> Verb[tuple[int, tuple[BatchLine, ...]]]:

@@ -20,6 +20,7 @@ from queuepool import (
     Registry,
 )
 from queuepool.testing import FakeClock, MemoryPool, run_jobs
+from queuepool.verbs.flows import verbs as flow
 
 
 class Album:
@@ -188,6 +189,42 @@ def test_cancelling_it_cancels_what_has_not_run_and_the_batches_in_it(album: Alb
     assert (report.done, album.published) == (0, [])
     assert results.batch.status().state is BatchState.CANCELLED
     assert results.batch.continuation.status().state is JobState.CANCELLED
+
+
+def test_cancelling_it_reaches_all_of_very_many_batches_in_it(album: Album) -> None:
+    jobs = [Job({"parts": 1}, task="nest") for _ in range(230)]
+    results = album.pool.enqueue_many(jobs, partition_key="a", then=After("publish", {"album": 7}))
+    run_jobs(album.pool, max_jobs=230)
+
+    results.batch.cancel()
+    report = run_jobs(album.pool)
+
+    assert (report.done, album.published) == (0, [])
+
+
+def test_a_batch_that_is_opened_in_a_cancelled_one_is_cancelled(
+    album: Album, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    then = After("publish", {"album": 7})
+    jobs = [Job({"parts": 2}, task="nest")]
+    results = album.pool.enqueue_many(jobs, partition_key="album-7", then=then)
+    opened: list[str] = []
+    open_batch = flow.open_batch
+
+    def open_late(name: str, *args: Any, **options: Any) -> Any:
+        if options.get("within") and not opened:  # its place in the outer one is reserved
+            opened.append(name)
+            results.batch.cancel()
+        return open_batch(name, *args, **options)
+
+    monkeypatch.setattr(flow, "open_batch", open_late)
+    run_jobs(album.pool)
+
+    assert len(opened) == 1
+    assert album.published == []
+    inner = album.pool.batch(opened[0])
+    assert inner.status().state is BatchState.CANCELLED
+    assert inner.continuation.status().state is JobState.CANCELLED
 
 
 def test_a_call_repeated_with_its_batch_id_adds_nothing(album: Album) -> None:
