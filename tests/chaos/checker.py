@@ -255,7 +255,7 @@ def _takeovers(runs: Sequence[Run], strikes: Sequence[Strike]) -> tuple[list[flo
         first[run.pid] = min(run.began_ns, first.get(run.pid, run.began_ns))
     took, late = [], []
     for strike in strikes:
-        if strike.takeover_s is None:
+        if strike.takeover_s is None or not _has_work_left(runs, strike):
             continue
         after = [ns for ns in first.values() if ns > strike.at_ns]
         if not after:
@@ -265,6 +265,11 @@ def _takeovers(runs: Sequence[Run], strikes: Sequence[Strike]) -> tuple[list[flo
         if took[-1] > strike.takeover_s:
             late.append(f"late takeover of {strike.pid}: {took[-1]:.2f} s > {strike.takeover_s:g}")
     return took, late
+
+
+def _has_work_left(runs: Sequence[Run], strike: Strike) -> bool:
+    """Return whether a job ran then or later; a job that never ran is found to be lost."""
+    return any(run.ended_ns is None or run.ended_ns > strike.at_ns for run in runs)
 
 
 def _folded(sentences: Sequence[str]) -> list[str]:

@@ -182,9 +182,17 @@ def test_a_start_after_the_lease_is_found_until_the_fault_is_over() -> None:
 )
 def test_a_takeover_that_is_late_or_missing_is_found(successor_s: float | None, text: str) -> None:
     kill = Strike(pid=OWNER, at_ns=2 * S, book=frozenset(), takeover_s=2)
-    b = run("b", 1, 2) if successor_s is None else run("b", successor_s, 5, SUCCESSOR)
+    b = run("b", 1, 3) if successor_s is None else run("b", successor_s, 5, SUCCESSOR)
 
     assert judge([GOOD[0], b], [kill]).violations[0].startswith(text)
+
+
+def test_who_takes_over_when_all_is_done_has_nothing_to_run() -> None:
+    kill = Strike(pid=OWNER, at_ns=3 * S, book=frozenset(), takeover_s=2)
+
+    verdict = judge([GOOD[0], run("b", 1, 2)], [kill])
+
+    assert (verdict.violations, verdict.takeovers_s) == ((), ())
 
 
 def test_what_an_audit_found_is_a_violation() -> None:
