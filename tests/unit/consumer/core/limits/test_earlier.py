@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from consumer.core.limits.earlier import EVERY, EarlierPermits
 from queuepool.errors import UnavailableError
 from queuepool.verbs.owner.replies import Ownership
@@ -23,7 +25,7 @@ def test_every_partition_is_told_once() -> None:
     assert (partition, verb.args) == (EVERY, [1, 7, b"0"])
     ending.on_reply(0, verb, [b"0", 3], 5.0)
     ending.on_reply(1, verb, [b"0", 0], 5.0)
-    assert ending.next_s() is None
+    assert ending.next_s() == inf
     assert not ending.possible
 
 
@@ -51,7 +53,7 @@ def test_a_home_that_gives_no_answer_is_asked_again_and_only_that_one() -> None:
 
     ending.on_reply(1, verb, [b"0", 1], 12.0)
 
-    assert ending.next_s() is None
+    assert ending.next_s() == inf
 
 
 def test_where_nobody_was_ever_at_a_gate_nothing_is_asked() -> None:
