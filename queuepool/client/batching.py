@@ -91,13 +91,18 @@ def begin(
             "enqueued; use another batch_id"
         )
     yield from sender.one(chunk)
-    yield from _end_with(producer.config, within, name, chunk.ids[0].decode())
+    yield from _end_with(producer.config, within, name)
     return name
 
 
-def _end_with(
-    config: PoolConfig, within: BatchRef | None, name: str, continuation_id: str
-) -> Steps[None]:
+def cancel_record(config: PoolConfig, name: str) -> Steps[None]:
+    """Conclude a batch as cancelled, and cancel its continuation; its jobs are left as they are."""
+    _state, job_id = yield from ask_home(config, name, flow.cancel_batch(name))
+    if job_id:
+        yield from ask_home(config, name, produce.cancel(job_id, produce.ANY_VERSION))
+
+
+def _end_with(config: PoolConfig, within: BatchRef | None, name: str) -> Steps[None]:
     """Cancel a batch that was opened in another one if that was cancelled meanwhile.
 
     Who cancels the outer one later finds it. Raises InvalidInputError.
@@ -107,8 +112,7 @@ def _end_with(
     outer = yield from ask_home(config, within.name, flow.batch(within.name))
     if outer.state is not BatchState.CANCELLED:
         return
-    yield from ask_home(config, name, flow.cancel_batch(name))
-    yield from ask_home(config, name, produce.cancel(continuation_id, produce.ANY_VERSION))
+    yield from cancel_record(config, name)
     raise InvalidInputError(
         f"batch {within.name} is cancelled, so no job can be added; {name}, opened in it, is too"
     )

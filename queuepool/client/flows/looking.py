@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from queuepool.client.arguments import check_wait
-from queuepool.client.batching import ask_home
+from queuepool.client.batching import ask_home, cancel_record
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.flows.starting import ask_homes
 from queuepool.client.questions import ask, places_of
@@ -16,7 +16,6 @@ from queuepool.protocol.batches import is_batch
 from queuepool.protocol.graphs import Graph, GraphStep, pattern_of, read_graph
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.flows import verbs as flow
-from queuepool.verbs.producer import verbs as produce
 
 _STATES = {
     BatchState.OPEN: FlowState.RUNNING,
@@ -130,9 +129,7 @@ def inner_of(config: PoolConfig, name: str) -> Steps[set[str]]:
 
 def cancel_batch(config: PoolConfig, name: str) -> Steps[int]:
     """Cancel a batch, its continuation and its jobs; return how many jobs."""
-    _state, job_id = yield from ask_home(config, name, flow.cancel_batch(name))
-    if job_id:
-        yield from ask_home(config, name, produce.cancel(job_id, produce.ANY_VERSION))
+    yield from cancel_record(config, name)
     return (yield from cancel_jobs(config, name))
 
 

@@ -14,9 +14,9 @@
 --         not a number or not ours, or bytes that differ from those of the bodies), stray (a record
 --         of a job that does not exist, or of a gate where nothing waits). Checks 200 jobs, rings
 --         of up to 1,000 seats, and lanes of up to 1,000 ids. A repair that ends a round corrects
---         r0-r3 according to the lanes; among
---         marks of cancelled jobs it checks up to 10,000 ids. A repair also indexes the delayed
---         jobs that it checks by group, which earlier versions did not.
+--         r0-r3 according to the lanes; among marks of cancelled jobs it checks up to 10,000 ids. A
+--         repair also indexes the delayed jobs that it checks by group, which earlier versions did
+--         not.
 local base, repair = KEYS[1], ARGV[2] == '1'
 local j, c, dl, dead = base .. ':j', base .. ':c', base .. ':dl', base .. ':dead'
 local mg = base .. ':mg'
