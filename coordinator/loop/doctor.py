@@ -20,8 +20,9 @@ from coordinator.core.events import FindingCame, FindingWent
 from coordinator.core.model import PartitionView, Snapshot
 from coordinator.snapshots.store import SnapshotStore
 from coordinator.snapshots.verdict import VerdictBoard
-from queuepool.client.checkup import CLOSE, Where, ask_places, with_the_rest
+from queuepool.client.checkup import CLOSE, with_the_rest
 from queuepool.client.pool import QueuePool
+from queuepool.client.reachable import Where, ask_reachable
 from queuepool.errors.hindrances import start_thread
 from queuepool.models.doctor import Checkup, Finding, Verdict
 from queuepool.telemetry.advice.advising import AdviceWatch
@@ -90,7 +91,7 @@ class DoctorWatch:
         wheres = [(view.partition, view.pool) for view in views]
         config = self._pool.config
         self._looked |= self._pool.carry_out(
-            ask_places(config, self._next(wheres), lambda _: checkup())
+            ask_reachable(config, self._next(wheres), lambda _: checkup())
         )
         for gone in self._looked.keys() - set(wheres):
             del self._looked[gone]

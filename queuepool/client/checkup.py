@@ -7,19 +7,20 @@ some are looked at closely in one go; see CLOSE.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from queuepool.client.effects import CallEach, CallSystem, Steps
 from queuepool.client.limits import page_of_limits
+from queuepool.client.parked import parked_jobs
 from queuepool.client.questions import pools_in
+from queuepool.client.reachable import Where, ask_reachable, known
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.models import LimitStatus, PartitionState
 from queuepool.models.doctor import ServerFigures
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.models.release import __version__
-from queuepool.routing.finding import ASKED_AT_ONCE, parts
 from queuepool.settings.config import PoolConfig
 from queuepool.telemetry.doctor import Observed, Place
 from queuepool.verbs import Verb
@@ -29,7 +30,6 @@ from queuepool.verbs.operator.checkups import checkup, figures
 from queuepool.verbs.schedules import verbs as schedules
 
 T = TypeVar("T")
-Where = tuple[int, str]  # partition, pool
 LIMITS = 100
 CLOSE = 128  # places that are looked at closely at once: some 30 ms of the servers
 _NODES = 32  # partitions asked for the nodes of a cluster
@@ -46,8 +46,8 @@ def observed(config: PoolConfig) -> Steps[Observed]:
     except QueuePoolError:  # a server is away
         having = {}
     wheres += [(number, pool) for pool, some in having.items() for number in some]
-    states = yield from ask_places(config, wheres, operate.observe)
-    looked = yield from ask_places(config, wheres[:CLOSE], lambda _: checkup())
+    states = yield from ask_reachable(config, wheres, lambda where: operate.observe(where[0]))
+    looked = yield from ask_reachable(config, wheres[:CLOSE], lambda _: checkup())
     places = tuple(
         Place(
             partition=where[0],
@@ -75,7 +75,7 @@ def with_the_rest(
     config = replace(config, retry_for_s=0.0)
     servers = yield from ask_servers(config)
     leader = yield from _system(lead.lead("", lease_ms=0, address=""))
-    limits = yield from _limits(config)
+    limits = yield from _limits(config, [(place.partition, place.pool) for place in places])
     timed = yield from _system(schedules.schedules(0))
     states = [place.state for place in places if place.state is not None]
     now_ms = max((state.observed_ms for state in states), default=began_ms)
@@ -91,26 +91,6 @@ def with_the_rest(
         clamps_known=clamps_known,
         spare=tuple(sorted(config.topology.servers.keys() - {place.server for place in places})),
     )
-
-
-def ask_places(
-    config: PoolConfig, wheres: Sequence[Where], verb_of: Callable[[int], Verb[T]]
-) -> Steps[dict[Where, T]]:
-    """Run a verb on places, server by server; those that could not be asked are missing."""
-    found: dict[Where, T] = {}
-    by_server: dict[tuple[str, str], list[int]] = {}
-    for number, pool in wheres:
-        by_server.setdefault((config.topology.server_of(number), pool), []).append(number)
-    for (_, pool), numbers in by_server.items():
-        for some in parts(numbers, ASKED_AT_ONCE):
-            calls = [(number, verb_of(number)) for number in some]
-            replies = yield CallEach(calls, pool)
-            if isinstance(replies, UnavailableError):
-                break
-            for (number, verb), reply in zip(calls, replies, strict=True):
-                for value in _read(verb, reply):
-                    found[number, pool] = value
-    return found
 
 
 def ask_servers(config: PoolConfig) -> Steps[tuple[ServerFigures, ...]]:
@@ -149,28 +129,24 @@ def _by_server(config: PoolConfig) -> Mapping[str, list[int]]:
     return found
 
 
-def _limits(config: PoolConfig) -> Steps[tuple[LimitStatus, ...] | None]:
+def _limits(config: PoolConfig, wheres: Sequence[Where]) -> Steps[tuple[LimitStatus, ...] | None]:
     try:
         found, _ = yield from page_of_limits(config, "", LIMITS)
     except QueuePoolError:
         return None
-    return tuple(found)
+    if not found:
+        return ()
+    parked = yield from parked_jobs(config, wheres)
+    return tuple(map(parked.on, found))
 
 
 def _system(verb: Verb[T]) -> Steps[T | None]:
     replies = yield CallSystem([verb])
     if isinstance(replies, UnavailableError):
         return None
-    for value in _read(verb, replies[0]):
+    for value in known(verb, replies[0]):
         return value
     return None
-
-
-def _read(verb: Verb[T], reply: Any) -> Iterator[T]:
-    try:
-        yield verb.read(reply)
-    except QueuePoolError:  # not permitted, or damaged: it is not known
-        return
 
 
 def _clocks(places: Sequence[Place], began_ms: int) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from queuepool.client.effects import Steps
 from queuepool.client.network import AsyncNetwork, Network
+from queuepool.client.parked import parked_anywhere
 from queuepool.client.questions import ask, ask_each
 from queuepool.errors import InvalidInputError
 from queuepool.models import Limit, LimitStatus
@@ -105,7 +106,17 @@ class _Limits:
         return self._known(name, homes.remove_limit(check_limit_name(name)))
 
     def _get(self, name: str) -> Steps[LimitStatus | None]:
-        return self._ask(name, homes.find_limit(check_limit_name(name)))
+        found = yield from self._ask(name, homes.find_limit(check_limit_name(name)))
+        if found is None:
+            return None
+        return (yield from parked_anywhere(self._network.config)).on(found)
+
+    def _page(self, token: str, size: int) -> Steps[Page]:
+        config: PoolConfig = self._network.config
+        found, following = yield from page_of_limits(config, token, size)
+        if found:
+            found = list(map((yield from parked_anywhere(config)).on, found))
+        return found, following
 
     def _known(self, name: str, verb: Verb[bool | None]) -> Steps[bool]:
         changed = yield from self._ask(name, verb)
@@ -163,7 +174,7 @@ class Limits(_Limits):
 
     def page(self, token: str = "", size: int = _PAGE) -> Page:
         """Return up to `size` limits (1 to 200), and the token of the next page, "" at the end."""
-        return self._network.do(page_of_limits(self._network.config, token, size))
+        return self._network.do(self._page(token, size))
 
     def list(self) -> Iterator[LimitStatus]:
         """Iterate over all limits, reading them a page at a time: by home, then by name."""
@@ -201,7 +212,7 @@ class AsyncLimits(_Limits):
 
     async def page(self, token: str = "", size: int = _PAGE) -> Page:
         """Return up to `size` limits (1 to 200), and the token of the next page, "" at the end."""
-        return await self._network.do(page_of_limits(self._network.config, token, size))
+        return await self._network.do(self._page(token, size))
 
     async def list(self) -> AsyncIterator[LimitStatus]:
         """Iterate over all limits, reading them a page at a time: by home, then by name."""

@@ -178,7 +178,8 @@ class LimitStatus:
     set: what people set, which wins over declared: what code says; both None: undefined, it bounds
     nothing. pace: jobs in `per_s` seconds now. wait_ms: for how long the downstream said to wait.
     refused_ms: when it last did (0: never). running: jobs that run or may start at any time.
-    waiting: owners of partitions that wait for it; askers: those that wait or have permits.
+    waiting: owners of partitions that stand in line for it; askers: those that do or have permits.
+    parked: jobs at gates that name it, at least; parked_known: there are no more than these.
     """
 
     name: str
@@ -193,6 +194,8 @@ class LimitStatus:
     running: int
     waiting: int
     askers: int
+    parked: int = 0
+    parked_known: bool = False
 
     @property
     def effective(self) -> Limit | None:

@@ -28,7 +28,7 @@ def definition_of(limit: Limit) -> limit_pb2.LimitDefinition:
 
 def message_of(status: LimitStatus) -> limit_pb2.Limit:
     """Return a limit with its state as a message."""
-    counts = ("granted", "granted_last_s", "wait_ms", "running", "waiting", "askers")
+    counts = ("granted", "granted_last_s", "wait_ms", "running", "waiting", "askers", "parked")
     return limit_pb2.Limit(
         name=status.name,
         set=None if status.set is None else definition_of(status.set),
@@ -36,6 +36,7 @@ def message_of(status: LimitStatus) -> limit_pb2.Limit:
         paused_since_ms=_int64(status.paused_ms) or None,
         pace=status.pace,
         refused_ms=_int64(status.refused_ms) or None,
+        parked_known=status.parked_known,
         **{name: _int64(getattr(status, name)) for name in counts},
     )
 
@@ -60,6 +61,8 @@ def status_of(message: Any) -> LimitStatus:
         running=message.running,
         waiting=message.waiting,
         askers=message.askers,
+        parked=message.parked,
+        parked_known=message.parked_known,
     )
 
 

@@ -18,8 +18,8 @@ COLUMNS = (
     Column("by", left=True, goes=1),
     Column("rate now", goes=4),
     Column("last s", goes=3),
-    Column("running"),
-    Column("waiting", goes=2),
+    Column("running", goes=2),
+    Column("waiting"),
     Column("state", left=True),
 )
 
@@ -37,6 +37,11 @@ def _state(status: LimitStatus) -> str:
     return wait if status.wait_ms else ""
 
 
+def waiting(status: LimitStatus) -> str:
+    """Return how many jobs wait for a limit: "12", or "12+" if not all could be counted."""
+    return f"{status.parked:,}" + ("" if status.parked_known else "+")
+
+
 def cells(status: LimitStatus) -> list[str]:
     """Return a limit as a row of the list."""
     return [
@@ -46,7 +51,7 @@ def cells(status: LimitStatus) -> list[str]:
         "" if status.pace is None else f"{status.pace:,.4g}",
         f"{status.granted_last_s:,}",
         f"{status.running:,}",
-        f"{status.waiting:,}",
+        waiting(status),
         _state(status),
     ]
 
@@ -71,7 +76,8 @@ def fields(status: LimitStatus) -> dict[str, Any]:
         "granted": status.granted,
         "in the last second": status.granted_last_s,
         "running": status.running,
-        "partitions waiting": status.waiting,
+        "jobs waiting": waiting(status),
+        "partitions in line": status.waiting,
         "partitions known": status.askers,
     }
     if status.refused_ms:

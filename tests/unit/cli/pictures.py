@@ -159,21 +159,33 @@ def job_shown() -> None:
 
 def limit(found: Limit, **state: Any) -> LimitStatus:
     counts = dict.fromkeys(
-        ("granted", "granted_last_s", "wait_ms", "refused_ms", "running", "waiting", "askers"), 0
+        (
+            "granted",
+            "granted_last_s",
+            "wait_ms",
+            "refused_ms",
+            "running",
+            "waiting",
+            "askers",
+            "parked",
+        ),
+        0,
     )
-    values = {"set": found, "declared": None, "paused_ms": 0, "pace": None} | counts | state
+    values: dict[str, Any] = {"set": found, "declared": None, "paused_ms": 0, "pace": None}
+    values |= {"parked_known": True} | counts | state
     return LimitStatus(name=found.name, **values)
 
 
 LIMITS = [
-    limit(Limit("mail", rate=20, concurrency=4), pace=20.0, running=4, waiting=12, granted=123_456),
+    limit(Limit("mail", rate=20, concurrency=4), pace=20.0, running=4, waiting=12, granted=123_456,
+        parked=1_234),
     limit(
         Limit("account:" + "0123456789abcdef" * 3, rate=5000, per_s=3600, burst=100),
         pace=5000.0, paused_ms=int(NOW_S * 1000) - 60_000,
     ),
     limit(
         Limit("partner", rate="adaptive", least=2, most=90), pace=41.3, wait_ms=30_000,
-        granted_last_s=41, refused_ms=int(NOW_S * 1000) - 5_000,
+        granted_last_s=41, refused_ms=int(NOW_S * 1000) - 5_000, parked=56_789, parked_known=False,
     ),
 ]  # fmt: skip
 

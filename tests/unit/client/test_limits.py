@@ -46,7 +46,7 @@ def test_pages_of_any_size_make_up_the_list(size: int) -> None:
     pool = filled()
     found, token = list[LimitStatus](), ""
     while True:
-        page, token = pool._network.do(page_of_limits(pool.config, token, size))
+        page, token = pool.limits.page(token, size)
         assert len(page) <= size
         found += page
         if not token:
@@ -95,3 +95,20 @@ def test_asyncio_does_the_same() -> None:
         return [status.name async for status in limits.list()]
 
     assert sorted(asyncio.run(use())) == sorted(NAMES)
+
+
+def test_jobs_that_wait_are_counted_in_all_pools_at_each_limit_that_they_name() -> None:
+    pool = filled(3)
+    for name in ("mail", "api"):
+        pool.limits.set(Limit(name, rate=1))
+    for n in range(12):  # spread over all partitions
+        pool.enqueue("t", {"n": n}, partition_key=f"key {n}", limit="mail")
+        pool.enqueue("t", {"n": n}, partition_key=f"key {n}", limit=("mail", "api"), pool="other")
+
+    listed = {one.name: one for one in pool.limits.list()}
+
+    assert (listed["mail"].parked, listed["api"].parked) == (24, 12)
+    assert listed["mail"].parked_known
+    assert listed[NAMES[0]].parked == 0
+    assert pool.limits.get("api") == listed["api"]
+    assert pool.limits.page()[0] == list(listed.values())[:100]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from queuepool.errors.escaping import key_text
 from queuepool.models import LimitStatus, ScheduleStatus
@@ -36,7 +37,7 @@ def held(seen: Observed) -> Iterator[Finding]:
                 remedy=remedy,
             )
     for limit in seen.limits or ():
-        if limit.paused and limit.waiting and seen.now_ms - limit.paused_ms >= HELD_S * 1000:
+        if limit.paused and limit.parked and seen.now_ms - limit.paused_ms >= HELD_S * 1000:
             yield Finding(
                 kind="held",
                 severity=Severity.NOTICE,
@@ -74,23 +75,24 @@ def _holds(place: Place) -> Iterator[tuple[str, str, int, str]]:
 
 def limit(seen: Observed) -> Iterator[Finding]:
     """Find limits that let far fewer jobs start than wait for them."""
-    parked = sum(place.state.parked for place in seen.places if place.state is not None)
     service_s = _service_s(seen.places)
-    paces = {one.name: _per_s(one, service_s) for one in seen.limits or () if one.waiting}
-    known = {name: pace for name, pace in paces.items() if pace is not None}
-    if not known or parked < BEHIND_S * sum(known.values()):
-        return
-    for name in sorted(known, key=lambda name: known[name])[:MOST_LIMITS]:
-        pace = known[name]
-        among = "" if len(known) == 1 else f" for {len(known)} limits"
-        needs = lasting(parked / sum(known.values())) if sum(known.values()) else "forever"
+    behind: list[tuple[float, float, LimitStatus]] = []
+    for one in seen.limits or ():
+        pace = _per_s(one, service_s)
+        if pace is not None and one.parked:
+            needed_s = one.parked / pace if pace else inf
+            if needed_s >= BEHIND_S:
+                behind.append((needed_s, pace, one))
+    behind.sort(key=lambda found: (-found[0], found[2].name))
+    for needed_s, pace, one in behind[:MOST_LIMITS]:
+        needs = lasting(needed_s) if needed_s < inf else "forever"
         yield Finding(
             kind="limit",
             severity=Severity.NOTICE,
-            subject=f"limit {name}",
-            what=f"it lets {pace:.3g} jobs start a second, and {parked:,} wait{among}: {needs}",
+            subject=f"limit {one.name}",
+            what=f"it lets {pace:.3g} jobs start a second, and {one.parked:,} wait: {needs}",
             meaning="the limit, not the workers, decides how long these jobs take",
-            remedy=f"queuepool limit show {name}; queuepool limit set {name} --rate N",
+            remedy=f"queuepool limit show {one.name}; queuepool limit set {one.name} --rate N",
         )
 
 

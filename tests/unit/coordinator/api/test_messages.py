@@ -111,7 +111,7 @@ def test_a_decision_keeps_its_inputs_or_their_absence() -> None:
 
 def test_absurd_numbers_of_a_limit_do_not_break_the_reply() -> None:
     names = ("paused_ms", "granted", "granted_last_s", "wait_ms", "refused_ms", "running")
-    numbers = dict.fromkeys((*names, "waiting", "askers"), 10**30)
+    numbers: dict[str, Any] = dict.fromkeys((*names, "waiting", "askers"), 10**30)
 
     message = message_of(LimitStatus(name="mail", set=None, declared=None, pace=None, **numbers))
 

@@ -66,7 +66,7 @@ def limit(**changes: Any) -> LimitStatus:
     known: dict[str, Any] = {
         "name": "mail", "set": Limit("mail", rate=100), "declared": None, "paused_ms": 0,
         "pace": 100.0, "granted": 5_000, "granted_last_s": 100, "wait_ms": 0, "refused_ms": 0,
-        "running": 100, "waiting": 8, "askers": 8,
+        "running": 100, "waiting": 8, "askers": 8, "parked": 1_000, "parked_known": True,
     }  # fmt: skip
     return LimitStatus(**known | changes)
 

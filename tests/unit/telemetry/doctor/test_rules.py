@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -42,8 +41,7 @@ def with_server(**changes: Any) -> Observed:
 
 
 def with_limit(parked: int, **changes: Any) -> Observed:
-    seen = q.one_place(parked=parked)
-    return replace(seen, limits=(q.limit(**changes),))
+    return q.healthy(limits=(q.limit(parked=parked, **changes),))
 
 
 def hot(times: float, wait_s: float) -> Observed:
@@ -154,7 +152,7 @@ FAULTS: dict[str, tuple[Observed, Observed, str, str]] = {
     ),
     "held: a limit": (
         q.healthy(limits=(q.limit(paused_ms=NOW - DAY_MS),)),
-        q.healthy(limits=(q.limit(paused_ms=NOW - DAY_MS, waiting=0),)),
+        q.healthy(limits=(q.limit(paused_ms=NOW - DAY_MS, parked=0),)),
         "limit mail",
         "queuepool limit resume mail",
     ),
