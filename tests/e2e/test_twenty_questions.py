@@ -146,6 +146,7 @@ COMMANDS = {
     "limit list": "mail",
     "schedule list": "nightly",
     "tenant show acme": "acme",
+    "advise": "",  # nothing is overloaded
     "check": "",
 }
 PAGES = {
