@@ -153,7 +153,7 @@ PAGES = {
     "": "8 partitions on 1 server",
     "system": "Drain",
     "partition/3": "Why it has its workers",
-    "scaling": "What holds",
+    "scaling": "In force",
     "log": "leads",
     "job?id=JOB": "ConnectionError",
     "group?key=g77": 'id="s-ready"',
