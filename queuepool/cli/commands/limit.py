@@ -16,6 +16,7 @@ from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.limits import CoordinatorLimits, LimitsOfQueue
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.limits import UnknownLimitError
+from queuepool.errors.escaping import shown
 from queuepool.models import Limit
 from queuepool.models.limits import check_limit_name
 
@@ -68,6 +69,10 @@ def _add_definition(setting: argparse.ArgumentParser) -> None:
 
 
 def _rate(text: str) -> int | str:
+    if "/" in text:
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)}: write the period as --per TIME, such as --rate 40 --per 1m"
+        )
     return text if text == "adaptive" else positive(text)
 
 

@@ -203,6 +203,7 @@ def test_an_unknown_limit_is_told(run: Any) -> None:
     [
         (("set", "mail", "--rate", "0"), "must be at least 1"),
         (("set", "mail", "--rate", "fast"), "not a whole number"),
+        (("set", "mail", "--rate", "40/m"), "--rate 40 --per 1m"),
         (("set", "mail", "--concurrency", "-1"), "must not be negative"),
         (("show",), "NAME"),
     ],
