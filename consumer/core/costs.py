@@ -99,16 +99,15 @@ class Costs:
                 lane.level_s = self._lowest_s(name[:1])
                 credit_s = min(CREDIT_S, _CREDIT * (now_s - lane.seen_s))
                 lane.cost_s = max(lane.cost_s, lane.level_s - credit_s)
+            self._stop(job.id)  # handed back, and ours again
             lane.running += 1
             lane.began_s += now_s
             lane.seen_s, lane.empty = now_s, False
             self._running[job.id] = name, now_s
         if ahead:
-            tiers = {name[:1] for name in map(self._lane_of, jobs) if name in ahead}
-            for name, lane in self._lanes.items():
-                lane.empty = lane.empty or (name[:1] in tiers and name not in ahead)
+            self._find_empty(jobs, ahead)
         for job_id in [job_id for job_id in self._running if job_id not in claimed]:
-            self._stop(job_id)  # handed back
+            self._stop(job_id)  # it left in another way
         self._forget(now_s, all_taken=all_taken)
 
     def on_ended(self, outcomes: Sequence[Outcome]) -> None:
@@ -130,6 +129,11 @@ class Costs:
                 took_s = outcome.ended_s - outcome.started_s
                 lane.cost_s += took_s
                 lane.mean_s += (_WEIGHT if lane.mean_s else 1.0) * (took_s - lane.mean_s)
+
+    def on_handed_back(self, jobs: Iterable[ClaimedJob]) -> None:
+        """Forget that jobs were claimed: no worker has started them."""
+        for job in jobs:
+            self._stop(job.id)
 
     def ahead(self, now_s: float, slots: int) -> list[bytes]:
         """Return the lanes that had more than their share, those with the most first."""
@@ -154,6 +158,11 @@ class Costs:
                     found.append((over_s, name))
         found.sort(reverse=True)
         return [name for _, name in found[:MOST_AHEAD]]
+
+    def _find_empty(self, jobs: Sequence[ClaimedJob], ahead: Collection[bytes]) -> None:
+        tiers = {name[:1] for name in map(self._lane_of, jobs) if name in ahead}
+        for name, lane in self._lanes.items():
+            lane.empty = lane.empty or (name[:1] in tiers and name not in ahead)
 
     def _stop(self, job_id: bytes) -> _Lane | None:
         name, began_s = self._running.pop(job_id, (b"", 0.0))

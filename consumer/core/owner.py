@@ -124,6 +124,7 @@ class Core:
 
     def hand_back(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:
         """Take back jobs that no worker has started."""
+        self.state.costs.on_handed_back(jobs)
         self.in_flight.hand_back(jobs, now_s)
 
     def on_stall(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:
