@@ -16,12 +16,18 @@ not compared with it: it would put all of them ahead, and what is ahead shares b
 While none of its jobs has ended, a lane is ahead once it has an even part of the slots: else a
 group of very long jobs would have them all before anybody knows.
 
+A claim decides once for all its jobs, so while a lane of long jobs may have its turn it takes few:
+it fills the idle workers, or half of them if it can take only long jobs, and the next claim sees
+what these are charged. Else long jobs would fill the memory, and keep the workers. Of a lane of
+which none has ended it takes no more than an even part, for they may be long.
+
 Nothing is counted while all jobs are short, and nothing is passed while the means of a tier differ
 by less than FACTOR. The costs are in memory: a successor starts from 0.
 """
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -41,6 +47,7 @@ _SHORT_S = 0.0005
 _COUNT_FOR_S = 60.0
 _WEIGHT = 0.2  # of the latest job in the mean
 _IDLE_S = 1.0
+_CLAIM_S = 0.1  # of all workers, that one claim may take for long jobs
 CREDIT_S = 0.5  # of worker time, for a lane that is new
 _CREDIT = 0.1  # of the time for which it was away
 
@@ -159,6 +166,19 @@ class Costs:
         found.sort(reverse=True)
         return [name for _, name in found[:MOST_AHEAD]]
 
+    def most(self, ahead: Collection[bytes], slots: int, starting: int) -> float:
+        """Return how many jobs a claim may take, of which `starting` find an idle worker."""
+        most = inf
+        if len(self._lanes) < 2:
+            return most
+        for tier in {name[:1] for name in self._lanes}:
+            lanes = self._of_tier(tier)
+            turns = [lane for name, lane in lanes.items() if name not in ahead]
+            if turns and len(lanes) > 1:
+                means = [lane.mean_s for lane in lanes.values()]
+                most = min(most, _most(turns, min(means), len(lanes), slots, starting))
+        return most
+
     def _find_empty(self, jobs: Sequence[ClaimedJob], ahead: Collection[bytes]) -> None:
         tiers = {name[:1] for name in map(self._lane_of, jobs) if name in ahead}
         for name, lane in self._lanes.items():
@@ -197,3 +217,16 @@ class Costs:
 
 def _without_credit(costs_s: Iterable[tuple[_Lane, float]]) -> list[float]:
     return [cost_s for lane, cost_s in costs_s if cost_s >= lane.level_s]
+
+
+def _most(turns: Sequence[_Lane], least_s: float, lanes: int, slots: int, starting: int) -> float:
+    # turns: the lanes that may have theirs, and share the claim evenly
+    most, longest_s = inf, max(lane.mean_s for lane in turns)
+    least = max(1, starting if len(turns) > 1 else (starting + 1) // 2)
+    if longest_s > 0 and longest_s >= FACTOR * least_s:
+        jobs = int(_CLAIM_S * slots * len(turns) / sum([lane.mean_s for lane in turns]))
+        most = max(least, jobs)
+    unknown = [lane.running for lane in turns if lane.mean_s == 0]
+    if unknown and lanes <= MOST_AHEAD:  # of more lanes, none has much of a claim
+        most = min(most, max(least, len(turns) * max(1, slots // lanes - max(unknown))))
+    return most

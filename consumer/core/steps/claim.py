@@ -98,7 +98,11 @@ class Claim(Step):
         turn.claiming = min(free, state.pace.jobs)
         turn.starting = max(0, state.slots - state.in_flight.open)
         shortest = state.settings.shortest_ms
-        turn.ahead = state.costs.ahead(turn.now_s, state.slots) if shortest is None else ()
+        if shortest is None:
+            turn.ahead = state.costs.ahead(turn.now_s, state.slots)
+            if turn.claiming > 1:
+                most = state.costs.most(turn.ahead, state.slots, turn.starting)
+                turn.claiming = int(min(turn.claiming, most))
         return own.claim(
             state.ownership,
             turn.claiming,

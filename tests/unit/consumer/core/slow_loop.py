@@ -10,8 +10,6 @@ from random import Random
 from consumer.core.jobs import ClaimedJob, End, Outcome
 from tests.unit.consumer.core.world import World
 
-HAND_OVER_S = 0.001
-
 
 class SlowLoop(World):
     """Workers whose jobs take about as long as their group says; one turn in `late` is slow.
@@ -23,7 +21,6 @@ class SlowLoop(World):
         super().__init__(workers=workers)
         self.lengths_s, self._workers, self._late = lengths_s, workers, late
         self.busy_s = dict.fromkeys(lengths_s, 0.0)
-        self.stalls = 0
         self._dice, self._count = Random(seed), count()
         self._queue: deque[ClaimedJob] = deque()
         self._ends: list[tuple[float, int, ClaimedJob]] = []
@@ -62,7 +59,6 @@ class SlowLoop(World):
             self.core.on_ended(self._ended)
             self._ended, self._last_end_s = [], self.now
         if self._queue and self._until_stall_s() <= 0:
-            self.stalls += 1
             jobs = list(self._queue)
             self._queue.clear()
             self.core.on_stall(jobs, self.now)
