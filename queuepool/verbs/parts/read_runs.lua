@@ -4,7 +4,7 @@ local groups, rings, late, i, sent = {}, {}, false, 7, 0
 local tenants -- by group, if any
 while i < words do
   local tier, group = ARGV[i], ARGV[i + 1]
-  local delay, n = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
+  local delay, n = ARGV[i + 2] == '0' and 0 or tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
   if tier ~= '2' and not string.find(tier, '^[0-3]$') then
     -- uses: enqueue/of_tenant
   end
@@ -12,6 +12,7 @@ while i < words do
     or not n or not (n >= 1 and n % 1 == 0) or i + 3 + 2 * n > words then
     return {'REFUSED', 'run', 0, 0}
   end
+  ARGV[i + 2], ARGV[i + 3] = delay, n -- parsed only once
   sent = sent + n
   -- Calls below take at most a few thousand arguments
   if sent > 2000 then return {'REFUSED', 'jobs', sent, 2000} end

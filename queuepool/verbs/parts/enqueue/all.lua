@@ -1,28 +1,28 @@
-local base, wished = KEYS[1], tonumber(ARGV[5])
+local base, wished = KEYS[1], ARGV[5] + 0 -- tonumber would parse each twice
 local words = #ARGV - wished -- of the runs and what stands before them
-local max_depth, max_bytes = tonumber(ARGV[1]), tonumber(ARGV[2])
+local max_depth, max_bytes, size = ARGV[1] + 0, ARGV[2] + 0, ARGV[4] + 0
 local j, dl, c, wk, cx = base .. ':j', base .. ':dl', base .. ':c', base .. ':wk', base .. ':cx'
-local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut', 'dn',
-  'dn_since', 'largest', 'route')
-local least = was[11] and tonumber(was[11])
+local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut', 'largest',
+  'route')
+local least = was[9] and tonumber(was[9])
 if least and least > (tonumber(ARGV[6]) or 1) then
   return {'MOVED', string.format('%.0f', least)}
 end
 for k = 1, 7 do was[k] = tonumber(was[k]) or 0 end
--- uses: clock, remembered, foreign
+-- uses: clock, foreign
 local all = was[1] + was[2] + was[3] + was[4] + was[5] + was[6]
 if not (all > -9e15 and all < 9e15) then -- unusable for counting
   -- uses: whole
   for k = 1, 6 do was[k] = whole(was[k]) end
 end
 local depth, bytes = redis.call('HLEN', j), was[5]
-if depth + ARGV[3] > max_depth or bytes + ARGV[4] > max_bytes then
+if depth + ARGV[3] > max_depth or bytes + size > max_bytes then
   local live = depth - redis.call('ZCARD', base .. ':dead')
   local held = bytes - (tonumber(redis.call('HGET', c, 'dead_bytes')) or 0)
-  if live + ARGV[3] > max_depth or held + ARGV[4] > max_bytes then return {'FULL', live, held} end
+  if live + ARGV[3] > max_depth or held + size > max_bytes then return {'FULL', live, held} end
 end
 -- Unknown while there are bodies of an earlier version.
-local largest, most = tonumber(was[10] or depth == 0 and 0 or nil), 0
+local largest, most = tonumber(was[8] or depth == 0 and 0 or nil), 0
 local idle = was[1] + was[2] + was[3] + was[4] <= 0
 -- uses: read_runs
 -- Never the ms of a group's cancellation: its cut must tell what came before it.
@@ -44,11 +44,11 @@ end
 if foreign then
   -- uses: make_way
 end
-local answered, status, added, size, ready = 0, {}, 0, tonumber(ARGV[4]), {}
-local wake, sooner, tuned, able = false, false, nil, false
+local answered, status, added, ready = 0, {}, 0, {}
+local wake, sooner, tuned, able, created = false, false, nil, false, nil
 i = 7
 while i < words do
-  local tier, group, delay = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local tier, group, delay = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local last = i + 3 + 2 * ARGV[i + 3]
   local head, fresh, n = '1' .. tier .. stamp, {}, 0
   for k = i + 4, last, 2 do
@@ -78,12 +78,12 @@ while i < words do
       -- uses: enqueue/managed
     end
     if delay > 0 then
-      local due = {}
-      for k, id in ipairs(fresh) do due[2 * k - 1], due[2 * k] = now + delay, id end
+      local due, at = {}, string.format('%d', now + delay)
+      for k, id in ipairs(fresh) do due[2 * k - 1], due[2 * k] = at, id end
       redis.call('ZADD', dl, unpack(due))
       if tier < '2' then redis.call('ZADD', base .. ':du', unpack(due)) end
       redis.call('SADD', base .. ':dg:' .. group, unpack(fresh))
-      sooner = sooner or redis.call('ZCOUNT', dl, '-inf', '(' .. now + delay) == 0
+      sooner = sooner or redis.call('ZCOUNT', dl, '-inf', '(' .. at) == 0
     elseif n > 0 then -- not all of them wait at their gates
       if not known[4] then
         -- uses: enqueue/ready
@@ -95,17 +95,19 @@ while i < words do
   end
 end
 local counts = {}
-if added > 0 then counts = {'enqueued', was[6] + added, 'bytes', bytes + size} end
+if added > 0 then
+  counts = {'enqueued', string.format('%d', was[6] + added),
+    'bytes', string.format('%d', bytes + size)}
+end
 most = most + 13 -- the head
-if added > 0 and largest and (most > largest or not was[10]) then
+if added > 0 and largest and (most > largest or not was[8]) then
   counts[5], counts[6] = 'largest', most
 end
 for tier, n in pairs(ready) do
   local k = #counts
-  counts[k + 1], counts[k + 2] = 'r' .. tier, was[tier + 1] + n
+  counts[k + 1], counts[k + 2] = 'r' .. tier, string.format('%d', was[tier + 1] + n)
 end
--- The clock went back
-if was[9] and now < (tonumber(was[9]) or 0) then
+if since and now < since then -- the clock went back
   local k = #counts
   counts[k + 1], counts[k + 2] = 'dn_since', now
 end

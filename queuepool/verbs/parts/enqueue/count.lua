@@ -1,12 +1,19 @@
--- Counts the jobs of a run in their group's record
+-- Counts the jobs of a run in their group's record. Numbers go as texts: redis.call would take
+-- twice as long to write each as string.format does.
 local total, left = (tonumber(known[1]) or 0) + n, (tonumber(known[2]) or 0) + n
 local delayed = (tonumber(known[3]) or 0) + (delay > 0 and n or 0)
-if not known[1] then
-  redis.call('HSET', g, 'total', total, 'left', left, 'delayed', delayed, 'created', now)
-elseif delay > 0 or not tonumber(known[3]) then
-  redis.call('HSET', g, 'total', total, 'left', left, 'delayed', delayed)
+local text = string.format('%d', total)
+local rest = left == total and text or string.format('%d', left)
+if known[1] and delay <= 0 and tonumber(known[3]) then
+  redis.call('HSET', g, 'total', text, 'left', rest)
 else
-  redis.call('HSET', g, 'total', total, 'left', left)
+  local later = delayed == 0 and '0' or string.format('%d', delayed)
+  if known[1] then
+    redis.call('HSET', g, 'total', text, 'left', rest, 'delayed', later)
+  else
+    created = created or string.format('%d', now)
+    redis.call('HSET', g, 'total', text, 'left', rest, 'delayed', later, 'created', created)
+  end
 end
 if left <= n then redis.call('PERSIST', g) end -- it had no work left, and may be forgotten soon
-groups[group] = {total, left, delayed, known[4]}
+known[1], known[2], known[3] = total, left, delayed
