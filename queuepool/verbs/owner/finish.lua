@@ -63,8 +63,8 @@ if last >= first then
     let_go_of(gone, first, last)
   end
 end
-redis.call('HSET', c, 'done', whole(sets[3]) + finished,
-  'bytes', jobs == finished and 0 or whole(sets[4]) - freed)
+redis.call('HSET', c, 'done', string.format('%d', whole(sets[3]) + finished),
+  'bytes', jobs == finished and '0' or string.format('%d', whole(sets[4]) - freed))
 local duplicates = groups - 4 - finished - (left and #left or 0)
 if duplicates > 0 then
   -- uses: add

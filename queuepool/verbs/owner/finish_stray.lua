@@ -72,7 +72,7 @@ for i = 3, #ARGV, 4 do
     if ARGV[i + 2] ~= '0' then
       redis.call('SET', base .. ':r:' .. id, ARGV[i + 3], 'PX', ARGV[i + 2])
     end
-    count_done(job.g, 1)
+    count_done(job.g, 1, '1')
     tally(job.group, 'done', 1)
   end
   if redis.call('HEXISTS', j, id) == 0 then remember({id}, 1, 1) end

@@ -2,4 +2,4 @@ local kept = total <= 1 and 60000 or math.min(86400000, math.floor(60000 * total
 if keep and string.find(keep, '^%d%d?%d?%d?%d?%d?%d?%d?%d?%d?$') then -- of a spread group
   kept = math.max(kept, keep + 0)
 end
-redis.call('PEXPIRE', g, kept)
+redis.call('PEXPIRE', g, string.format('%d', kept))

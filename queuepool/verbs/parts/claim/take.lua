@@ -1,6 +1,6 @@
 -- Takes ids from their lanes, and the lanes' seats from their rings.
 local ids, count, taken, more = {}, 0, {}, false -- taken: by tier; more: of seats, perhaps
-local byte = string.byte
+local byte, texts = string.byte, {} -- texts: of numbers, since redis.call takes long to write one
 local again, cut, back, stamp -- seats by place, if any, for reseat: the tier, or a tenant's ring
 if seats.lined then
   -- uses: claim/line_up_ring
@@ -12,8 +12,9 @@ for _, t in ipairs(active) do
     local home = lane.home
     if byte(lane.group) == 255 then seats.tenants = seats.tenants or {} end -- it may be a tenant's
     if lane.take > 0 then
-      local before = count
-      for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do
+      local before, many = count, texts[lane.take] or string.format('%d', lane.take)
+      texts[lane.take] = many
+      for _, id in ipairs(redis.call('LPOP', lane.key, many) or {}) do
         count = count + 1
         ids[count] = id
       end

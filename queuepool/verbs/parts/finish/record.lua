@@ -12,9 +12,13 @@ while i <= words do
     end
   end
   local d = n
-  if sizes and n > 0 then d = redis.call('HDEL', j, unpack(gone, after, after + n - 1)) end
+  local text = ARGV[i + 2]
+  if sizes and n > 0 then
+    d = redis.call('HDEL', j, unpack(gone, after, after + n - 1))
+    text = string.format('%d', d)
+  end
   after, finished = after + n, finished + d
-  if d > 0 then count_done(base .. ':g:' .. ARGV[i], d) end
+  if d > 0 then count_done(base .. ':g:' .. ARGV[i], d, text) end
   if tenants and tenants[ARGV[i]] then tenants[ARGV[i]] = tenants[ARGV[i]] + d end
   i = last_result + 1
 end
