@@ -54,8 +54,9 @@ class _Servers(Generic[P]):
 
         It is told again now and then, as a failover may lose what it knew.
         """
-        now_s, known = monotonic(), self._noted.get((partition, pool), -_NOTED_S)
-        return pool == DEFAULT_POOL or now_s - known < _NOTED_S
+        if pool == DEFAULT_POOL:
+            return True
+        return monotonic() - self._noted.get((partition, pool), -_NOTED_S) < _NOTED_S
 
     def outdated(self, since: int) -> MovedError | None:
         """Return the error of a call that was laid out by an older route than is known."""
@@ -128,14 +129,7 @@ class Network(_Servers[Port]):
 
     def _answer(self, effect: Effect) -> Any:
         try:
-            if isinstance(effect, Verify):
-                return self.verifier.verify(Leave.LOOK)
-            if isinstance(effect, Follow):
-                return self.verifier.follow()
-            if isinstance(effect, CallSystem):
-                self.verifier.verify(Leave.LOOK)
-                return self.system_server.run(self.config.keyspace.system(), effect.verbs)
-            if isinstance(effect, Call):
+            if isinstance(effect, Call):  # first: it is nearly always one
                 if not self._route.verified:  # looked up only now: a rejected call needs no server
                     self.verifier.verify(effect.leave)
                 if effect.since and (outdated := self.outdated(effect.since)):
@@ -144,6 +138,13 @@ class Network(_Servers[Port]):
                     self.add_pool(effect.partition, effect.pool)
                 place = self.partition(effect.partition, effect.pool)
                 return place.server.run(place.key, effect.verbs)
+            if isinstance(effect, Verify):
+                return self.verifier.verify(Leave.LOOK)
+            if isinstance(effect, Follow):
+                return self.verifier.follow()
+            if isinstance(effect, CallSystem):
+                self.verifier.verify(Leave.LOOK)
+                return self.system_server.run(self.config.keyspace.system(), effect.verbs)
             if isinstance(effect, CallEach):
                 self.verifier.verify(Leave.LOOK)
                 server_of = self.config.topology.server_of

@@ -7,10 +7,12 @@ queuepool.telemetry.otel.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, Protocol, Self
 
 _LONGEST_NAME = 200
+_NAMED = "OTEL_PYTHON_TRACER_PROVIDER" in os.environ  # the API makes that one at the first request
 
 
 class EnqueueTrace(Protocol):
@@ -73,6 +75,10 @@ _UNTRACED = _Untraced()
 def in_use() -> bool:
     """Return whether spans of this process go anywhere."""
     api = sys.modules.get("opentelemetry.trace")
+    # None: none was set. get_tracer_provider looks into the environment each time, which takes
+    # longer than the rest of a call's span.
+    if getattr(api, "_TRACER_PROVIDER", api) is None and not _NAMED:
+        return False
     proxy = getattr(api, "ProxyTracerProvider", None)  # none while it is being imported
     return proxy is not None and not isinstance(api.get_tracer_provider(), proxy)  # type: ignore[union-attr]  # it has been imported
 

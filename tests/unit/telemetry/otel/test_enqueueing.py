@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 
@@ -142,3 +143,19 @@ def test_nothing_needs_opentelemetry_to_be_installed() -> None:
 
     assert done.stdout == "[]\n", done.stderr
     assert 'pip install "queuepool[otel]"' in done.stderr
+
+
+def test_a_provider_that_the_environment_names_is_in_use_before_anyone_asked_for_it() -> None:
+    code = (
+        "from opentelemetry import trace\n"
+        "from queuepool.telemetry.spans import in_use\n"
+        "print(trace._TRACER_PROVIDER, in_use(), type(trace.get_tracer_provider()).__name__)\n"
+    )
+    for named, expected in (("sdk_tracer_provider", "True TracerProvider"), (None, "False Proxy")):
+        variables = {"OTEL_PYTHON_TRACER_PROVIDER": named} if named else {}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT, env={k: v for k, v in os.environ.items() if "OTEL" not in k} | variables,
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.startswith(f"None {expected}"), (done.stdout, done.stderr)
