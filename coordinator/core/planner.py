@@ -113,11 +113,11 @@ class Planner:
         self, ruler: Ruler, drafts: Sequence[Draft]
     ) -> Iterator[tuple[PartitionMemory, PartitionDecision]]:
         """Yield what becomes of each draft, in order, under the budget of all."""
-        asks = {draft.partition: ruler.ask(draft) for draft in drafts}
-        open_ = [ask for ask in asks.values() if ask is not None]
-        granted, why = {ask.partition: ask.asked for ask in open_}, ""
+        granted, why = dict[int, int](), ""
         budget, name = self._budget(ruler.rules.budget)
         if budget is not None:
+            asks = {draft.partition: ruler.ask(draft) for draft in drafts}
+            open_ = [ask for ask in asks.values() if ask is not None]
             fixed = sum(d.decision.target for d in drafts if asks[d.partition] is None)
             granted = dict(divide(budget, fixed, open_))
             wanted = fixed + sum(ask.asked for ask in open_)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, ClassVar, Final, Generic, TypeVar, get_args
 
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
@@ -81,10 +82,11 @@ class Policy(ABC, Generic[C, S]):
         """
         if reading is None:
             return bounded(state, state.target, limits, NOT_SEEN)
-        fresh = self.initial(state.target)
-        return self.on_reading(reading, state if isinstance(state, type(fresh)) else fresh, limits)
+        own = state if isinstance(state, _types(type(self))[1]) else self.initial(state.target)
+        return self.on_reading(reading, own, limits)
 
 
+@cache
 def _types(policy: type[Policy[Any, Any]]) -> tuple[Any, Any]:
     settings, state = get_args(policy.__orig_bases__[0])  # type: ignore[attr-defined]
     return settings, state
@@ -98,17 +100,20 @@ def bounded(
     clamps: tuple[str, ...] = (),
     *,
     wanted: int | None = None,
+    figures: tuple[float, ...] = (),
 ) -> Decision:
     """Return the decision for `state.target`, clamped to the limits.
 
     wanted: what the policy would have chosen without any clamp; by default `state.target`.
+    figures: what it computed with.
     """
     target, bound = limits.clamp(state.target)
     return Decision(
         target=target,
         previous=previous,
         reason=reason,
-        clamps=clamps + tuple(name for name in bound if name not in clamps),
+        clamps=clamps + tuple([name for name in bound if name not in clamps]) if bound else clamps,
         state=state if state.target == target else replace(state, target=target),
         wanted=state.target if wanted is None else wanted,
+        figures=figures,
     )

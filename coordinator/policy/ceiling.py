@@ -23,6 +23,7 @@ _SPARE = 1.25  # of a ceiling, where there was some gain
 _PROBE_S = 20.0  # by which a ceiling may last longer, for a probe
 _STALE_S = 1.5  # counts of a consumer that is silent for longer show no step
 _KEEP_S = 20.0  # of a window in which nothing changes
+_NONE = Window()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,34 +70,37 @@ class Ceiling:
         """Return what is known after one more reading; nothing new, if its counts are old."""
         if reading.age_s > max(2 * seconds, _STALE_S):
             return replace(self, pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S))
-        full = reading.backlog > max(reading.workers, 1)
-        saturated = full and self.saturated
-        one = Window(workers=reading.workers, cycles=1, seconds=seconds, finished=finished)
-        seen = replace(self._with_recent(reading, seconds, finished), saturated=full)
+        saturated = self.saturated and _is_deep(reading)
+        one = _NONE  # where completions depend on arrivals, not on workers, they prove nothing
+        if saturated:
+            one = Window(workers=reading.workers, cycles=1, seconds=seconds, finished=finished)
+        seen = self._passed(reading, seconds, finished, one)
         if seen.workers and seen.is_over(saturated=saturated):
             seen = replace(seen, workers=0, careful=True)
         if not saturated:
-            # Completions now depend on arrivals, not on workers: they prove nothing.
-            return replace(
-                seen, window=Window(), last=Window(), older=Window(), before=None, trial_cycles=0
-            )
-        seen = replace(
-            seen,
-            window=self.window.add(reading.workers, seconds, finished, keep_s=_KEEP_S),
-            last=one,
-            older=self.last,
-            trial_cycles=self.trial_cycles + 1 if self.before else 0,
-        )
+            return seen
         if seen.workers:
             probe, workers = seen.probe.observe(seen.window, seen.workers)
             seen = replace(seen, probe=probe, workers=workers)
         return _end_trial(seen, settings)
 
-    def _with_recent(self, reading: Reading, seconds: float, finished: int) -> Ceiling:
+    def _passed(self, reading: Reading, seconds: float, finished: int, one: Window) -> Ceiling:
+        """Return what is known after one more cycle, before anything is judged.
+
+        one: that cycle, if it was saturated.
+        """
         keep = math.exp(-seconds / _RECENT_S)
-        busy = busy_workers(reading)
-        return replace(
-            self,
+        busy, window = busy_workers(reading), _NONE
+        if one.cycles:
+            window = self.window.add(reading.workers, seconds, finished, keep_s=_KEEP_S)
+        # Not by `replace`, which would take a good part of a cycle over many partitions.
+        return Ceiling(
+            window=window,
+            last=one,
+            older=self.last if one.cycles else _NONE,
+            before=self.before if one.cycles else None,
+            trial_cycles=self.trial_cycles + 1 if one.cycles and self.before else 0,
+            saturated=_is_deep(reading),
             full=busy >= reading.workers > 0,
             recent=Window(
                 workers=busy,
@@ -105,7 +109,11 @@ class Ceiling:
                 finished=self.recent.finished * keep + finished,
             ),
             recent_worker_s=self.recent_worker_s * keep + busy * seconds,
+            workers=self.workers,
+            probe=self.probe,
             pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S),
+            pause_next_s=self.pause_next_s,
+            careful=self.careful,
         )
 
     def is_over(self, *, saturated: bool) -> bool:
@@ -205,6 +213,10 @@ class Ceiling:
             seconds=one.seconds + other.seconds,
             finished=one.finished + other.finished,
         )
+
+
+def _is_deep(reading: Reading) -> bool:
+    return reading.backlog > max(reading.workers, 1)
 
 
 def _end_trial(seen: Ceiling, settings: GainCheckSettings) -> Ceiling:

@@ -112,13 +112,13 @@ def reason_of(work: Work) -> str:
     return why
 
 
-@dataclass(frozen=True, slots=True)
-class _Size:
-    """The workers wanted, at least and at most, and why."""
+class _Size(NamedTuple):
+    """The workers wanted, at least and at most, why, and of what it was computed."""
 
     least: int
     most: int
     why: str
+    work: Work
 
 
 class SizedPolicy(Policy[SizedSettings, SizedState]):
@@ -163,22 +163,12 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
     ) -> Decision:
         """Return the count that the work needs, as far as steps and limits allow it."""
         work = self._work(reading, seen.demand)
-        wanted = _Size(*size(work), reason_of(work))
+        wanted = _Size(*size(work), reason_of(work), work)
         if wanted.least > seen.target:
             rested = seen if not seen.large_s else replace(seen, large_s=0.0)
-            chosen = self._grow(reading, rested, wanted, limits)
-        else:
-            elapsed_s = reading.observed_s(last_s, self.settings.cycle_s)
-            chosen = self._shrink(seen, wanted, elapsed_s, limits)
-        return Decision(
-            target=chosen.target,
-            previous=chosen.previous,
-            reason=chosen.reason,
-            clamps=chosen.clamps,
-            state=chosen.state,
-            wanted=chosen.wanted,
-            figures=work,
-        )
+            return self._grow(reading, rested, wanted, limits)
+        elapsed_s = reading.observed_s(last_s, self.settings.cycle_s)
+        return self._shrink(seen, wanted, elapsed_s, limits)
 
     def _work(self, reading: Reading, demand: Demand) -> Work:
         return Work(
@@ -196,7 +186,9 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
 
         def hold(why: str, *clamps: str) -> Decision:
             reason = f"{size.why}: {why}"
-            return bounded(state, target, limits, reason, clamps, wanted=size.least)
+            return bounded(
+                state, target, limits, reason, clamps, wanted=size.least, figures=size.work
+            )
 
         if target >= limits.max_workers:
             return hold(f"held at the maximum of {limits.max_workers}", "max_workers")
@@ -220,7 +212,7 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         stepped = ceiling.step_up(state.demand.service_s, settings.gain_check)
         return bounded(
             replace(state, target=wanted, ceiling=stepped), target, limits, size.why, clamps,
-            wanted=size.least if clamps else wanted,
+            wanted=size.least if clamps else wanted, figures=size.work,
         )  # fmt: skip
 
     def _shrink(self, state: SizedState, size: _Size, elapsed_s: float, limits: Limits) -> Decision:
@@ -231,13 +223,16 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         )
         if not fewer:
             rested = state if not state.large_s else replace(state, large_s=0.0)
-            return bounded(rested, target, limits, size.why)
+            return bounded(rested, target, limits, size.why, figures=size.work)
         large_s = state.large_s + elapsed_s
         if large_s < settings.hold_s:
             reason = f"{size.why}: held for {large_s:.0f} of {settings.hold_s:.0f} s"
             kept = replace(state, large_s=large_s)
-            return bounded(kept, target, limits, reason, ("hold",), wanted=wanted)
-        return bounded(replace(state, target=wanted, large_s=0.0), target, limits, size.why)
+            return bounded(
+                kept, target, limits, reason, ("hold",), wanted=wanted, figures=size.work
+            )
+        shrunk = replace(state, target=wanted, large_s=0.0)
+        return bounded(shrunk, target, limits, size.why, figures=size.work)
 
     def _close(self, state: SizedState, limits: Limits) -> Decision:
         closed = state.ceiling.close(self.settings.gain_check)

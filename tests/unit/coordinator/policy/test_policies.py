@@ -115,3 +115,25 @@ def test_an_impossible_reading_is_refused(field: str, value: float) -> None:
 
 def test_pwqd_counts_a_partition_without_workers_as_one_worker() -> None:
     assert Reading(at_s=0, backlog=7, workers=0, busy=0, finished_total=0).pwqd == 7
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_state_of_its_own_is_taken_up_and_none_is_made_beside_it(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = make_policy(name)
+    own, other = policy.initial(8), PolicyState(target=8)
+    seen = Reading(at_s=1.0, backlog=0, workers=8, busy=0, finished_total=0)
+    made = list[int]()
+
+    def initial(target: int) -> PolicyState:
+        made.append(target)
+        fresh: PolicyState = type(own)(target=target)
+        return fresh
+
+    monkeypatch.setattr(policy, "initial", initial)
+    policy.decide(seen, own, Limits())
+    assert made == []
+    if type(own) is not PolicyState:
+        policy.decide(seen, other, Limits())
+        assert made == [8]
