@@ -7,9 +7,10 @@
     hidden  jobs of 50 ms behind a database that answers 80/s, which nobody declared
 
 Each runs for less than a minute with a server, a coordinator and a consumer, and then in virtual
-time. Makespan and worker-seconds, up to some seconds after the last job, are compared; the run
-fails if one differs by more than a tenth, or workers rose higher than they should. Prints one JSON
-object as its last line; --write puts the table into docs/simulation.md.
+time, where the load comes as long before a look of the coordinator as it really did. Makespan and
+worker-seconds, up to some seconds after the last job, are compared; the run fails if one differs by
+more than a tenth, or workers rose higher than they should. Prints one JSON object as its last line;
+--write puts the table into docs/simulation.md.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ import math
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
 from benchmarks.machine import describe_machine
+from coordinator.decisions.ledger import DecisionBook
 from coordinator.policy import Limits, make_policy
 from coordinator.simulator import scenario as made
 from coordinator.simulator.engine import simulate
 from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
 from queuepool.client.pool import QueuePool
 from queuepool.models import Limit
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from tools.tables import markdown, write
 
@@ -40,7 +43,7 @@ _AFTER_S = 8.0  # in which the workers go back to the base
 _SAMPLE_S = 0.1
 _LATEST_S = 180.0
 _WITHIN = 0.1
-_BULK_AT_S = 10.5  # in virtual time, half a cycle after a look
+_LOOK_AT_S, _CYCLE_S = 11.0, 1.0  # in virtual time: the first look at the load, and the cycle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +88,12 @@ TRIALS = {
 
 @dataclass(slots=True)
 class Result:
-    """What happened. samples: (seconds since the enqueue, workers)."""
+    """What happened. samples: (seconds since the enqueue, workers).
 
+    looked_s: from the enqueue to the coordinator's next look.
+    """
+
+    looked_s: float = 0.5
     makespan_s: float = 0.0
     worker_s: float = 0.0
     peak: int = 0
@@ -139,7 +146,7 @@ def _measure(cluster: LocalProcesses, pool: QueuePool, trial: Trial, result: Res
 
     until(lambda: _workers(partition) >= trial.bounds.min_workers, lambda: None)
     pause.wait(5.0)  # the coordinator sees an idle partition
-    began = monotonic()
+    began, began_ms = monotonic(), partition.observe().observed_ms
 
     def sample() -> None:
         result.note(monotonic() - began, _workers(partition))
@@ -150,6 +157,24 @@ def _measure(cluster: LocalProcesses, pool: QueuePool, trial: Trial, result: Res
     until(lambda: pool.group(_KEY).status().left == 0, sample)
     result.makespan_s = monotonic() - began
     until(lambda: monotonic() - began >= result.makespan_s + _AFTER_S, sample)
+    result.looked_s = _looked_s(_decided_ms(pool), began_ms)
+
+
+def _decided_ms(pool: QueuePool) -> list[int]:
+    """Return when each decision was made that is kept, by the server's clock, in order."""
+    server, key = pool.system_of(DEFAULT_POOL)
+    found, _ = DecisionBook(server, key, keep=1, partitions=1).page("", 1_000, 0)
+    return sorted(record.at_ms for _, record in found)
+
+
+def _looked_s(decided_ms: Sequence[int], began_ms: int) -> float:
+    """Return how long after the enqueue the coordinator looked next.
+
+    By the first decision after it: looks are a cycle apart, and one that changes nothing is not
+    kept. Half a cycle if there is none.
+    """
+    after_s = [(at_ms - began_ms) / 1000 for at_ms in decided_ms if at_ms > began_ms]
+    return after_s[0] % _CYCLE_S if after_s else _CYCLE_S / 2
 
 
 def _workers(partition: Partition) -> int:
@@ -157,11 +182,12 @@ def _workers(partition: Partition) -> int:
     return owner.workers if owner else 0
 
 
-def run_simulated(trial: Trial) -> Result:
-    """Run it in virtual time."""
+def run_simulated(trial: Trial, looked_s: float) -> Result:
+    """Run it in virtual time. looked_s: from the enqueue to the next look."""
+    bulk_at_s = _LOOK_AT_S - looked_s
     stream = made.Stream(
         name="bulk",
-        arrivals=(made.Burst(at_s=_BULK_AT_S, count=trial.jobs),),
+        arrivals=(made.Burst(at_s=bulk_at_s, count=trial.jobs),),
         service_s=trial.job_s,
         limit="smtp" if trial.limit_per_s else "",
     )
@@ -171,16 +197,17 @@ def run_simulated(trial: Trial) -> Result:
         hidden=made.Hidden(per_s=trial.hidden_per_s),
         bounds=trial.bounds,
         reports_s=1.0,
-        until_s=_BULK_AT_S + _LATEST_S,
+        cycle_s=_CYCLE_S,
+        until_s=bulk_at_s + _LATEST_S,
     )
     [partition] = simulate(scenario, make_policy("sized")).partitions
-    makespan_s = partition.last_finish_s - _BULK_AT_S
+    makespan_s = partition.last_finish_s - bulk_at_s
     ended = simulate(
         replace(scenario, until_s=partition.last_finish_s + _AFTER_S), make_policy("sized")
     )
     [partition] = ended.partitions
-    idle = trial.bounds.min_workers * _BULK_AT_S
-    return Result(makespan_s, partition.worker_s - idle, ended.peak)
+    idle = trial.bounds.min_workers * bulk_at_s
+    return Result(looked_s, makespan_s, partition.worker_s - idle, ended.peak)
 
 
 def differences(real: Result, simulated: Result) -> dict[str, float]:
@@ -204,7 +231,8 @@ def main(argv: list[str] | None = None) -> int:
     rows, summary, details = [], {}, {}
     for name in names:
         trial = TRIALS[name]
-        real, simulated = run_real(trial), run_simulated(trial)
+        real = run_real(trial)
+        simulated = run_simulated(trial, real.looked_s)
         apart = differences(real, simulated)
         passed = max(map(abs, apart.values())) <= _WITHIN and real.peak <= trial.peak
         rows.append(_row(name, trial, real, simulated))
@@ -226,6 +254,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _figures(result: Result) -> dict[str, float]:
     return {
+        "looked_s": round(result.looked_s, 3),
         "makespan_s": round(result.makespan_s, 2),
         "worker_s": round(result.worker_s, 1),
         "peak": result.peak,
