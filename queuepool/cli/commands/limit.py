@@ -21,6 +21,7 @@ from queuepool.models import Limit
 from queuepool.models.limits import check_limit_name
 
 T = TypeVar("T")
+_READ = 2_000  # limits that a list is chosen from
 DESCRIPTION = (
     "List, show, set, pause, resume or remove rate and concurrency limits. Values set here "
     "override those declared in code until they are removed."
@@ -77,10 +78,12 @@ def _rate(text: str) -> int | str:
 
 
 def run_list(arguments: argparse.Namespace) -> Exit:
-    """List limits, as many as asked for."""
+    """List limits, as many as asked for: first those for which most jobs wait."""
     wanted = arguments.limit
-    found = _ask(arguments, lambda limits: list(islice(limits.list(), wanted + 1)))
-    more, found = len(found) > wanted, sorted(found[:wanted], key=lambda status: status.name)
+    most = max(wanted + 1, _READ)
+    found = _ask(arguments, lambda limits: list(islice(limits.list(), most)))
+    found.sort(key=lambda status: (-status.parked, status.name))
+    more, found = len(found) > wanted, found[:wanted]
     if arguments.json:
         for status in found:
             output.print_json(describe(status))

@@ -43,7 +43,7 @@ def _list(desk: Desk) -> tuple[list[LimitStatus], bool]:
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     answer = desk.source.client.ListLimits(api.ListLimitsRequest(page_size=_SHOWN))
-    found = sorted(map(status_of, answer.limits), key=lambda one: one.name)
+    found = sorted(map(status_of, answer.limits), key=lambda one: (-one.parked, one.name))
     return found, bool(answer.next_page_token)
 
 

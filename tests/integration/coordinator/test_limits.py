@@ -178,6 +178,17 @@ def test_a_list_ends_where_it_was_asked_to(run: Any, pool: QueuePool) -> None:
     assert "more" not in run("list", "--limit", "6")
 
 
+def test_a_list_begins_with_the_limits_for_which_most_jobs_wait(run: Any, pool: QueuePool) -> None:
+    for n in range(6):
+        pool.limits.set(Limit(f"account:{n}", rate=1))
+    for limit, jobs in (("account:4", 3), ("account:5", 7)):
+        pool.enqueue_many("t", [{}] * jobs, partition_key="k", limit=limit)
+
+    names = [line["name"] for line in run("list", "--limit", "3", "--json")]
+
+    assert names == ["account:5", "account:4", "account:0"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
