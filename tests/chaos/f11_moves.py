@@ -88,7 +88,13 @@ class _World(Rig):
 
     def lead(self) -> None:
         """Start a coordinator more."""
-        process = self.coordinator(policy="static", workers=1, move_share=self.size.share)
+        process = self.coordinator(
+            policy="static",
+            base_workers=1,
+            max_workers=1,  # several that begin at once may write in any order
+            workers=1,
+            move_share=self.size.share,
+        )
         self.coordinators.append(process)
 
     def leader(self) -> Process:
