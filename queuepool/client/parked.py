@@ -54,7 +54,8 @@ def parked_jobs(config: PoolConfig, wheres: Sequence[Where]) -> Steps[Parked]:
         pages = yield from ask_reachable(config, list(cursors), _next(cursors))
         complete = complete and len(pages) == len(cursors)
         for where, page in pages.items():
-            at_gate |= {(where, gate.limits): gate.parked for gate in page.gates}
+            # Anyone who may enqueue can write these counts, too
+            at_gate |= {(where, gate.limits): max(0, gate.parked) for gate in page.gates}
         cursors = {where: page.cursor for where, page in pages.items() if page.cursor != b"0"}
         if not cursors:
             break

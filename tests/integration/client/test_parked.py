@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from redis import Redis
+
 from queuepool import Job, Limit, PoolConfig, QueuePool
 from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
@@ -45,3 +48,31 @@ def test_a_server_that_is_away_hides_its_own_jobs_only(
     assert found is not None
     assert not found.parked_known
     assert 0 < found.parked < 30
+
+
+@pytest.mark.parametrize("planted", ["-5", "x", "1e400", "0.5"])
+def test_a_count_that_somebody_wrote_by_hand_is_never_negative(
+    planted: str, pool: QueuePool, redis_url: str
+) -> None:
+    pool.limits.set(Limit("mail", rate=1))
+    pool.enqueue_many("t", [{}] * 3, partition_key="k", limit=("api", "mail"))
+    with Redis.from_url(redis_url) as server:
+        server.hset(pool.partition(0).key + b":gt", "mail", planted)
+
+    found = pool.limits.get("mail")
+
+    assert found is not None
+    assert (found.parked, found.parked_known) == (3, True)
+
+
+def test_where_gates_cannot_be_read_more_jobs_may_wait(pool: QueuePool, redis_url: str) -> None:
+    pool.limits.set(Limit("mail", rate=1))
+    pool.enqueue_many("t", [{}] * 3, partition_key="k", limit="mail")
+    with Redis.from_url(redis_url) as server:
+        server.delete(pool.partition(0).key + b":gt")
+        server.set(pool.partition(0).key + b":gt", "no hash")
+
+    found = pool.limits.get("mail")
+
+    assert found is not None
+    assert (found.parked, found.parked_known) == (0, False)
