@@ -2,19 +2,13 @@
 
 Turns go by jobs: of two groups, one with jobs of 2 s and one with jobs of 20 ms, the first would
 get a hundred times the worker seconds of the second. So the owner adds up what each lane has cost,
+and passes those to each claim that are ahead of others of their tier: they have their turn later,
+and so get what the others leave (see levels). Start-time fair queueing does the same (P. Goyal et
+al., 1996): a lane that comes, or comes back, starts at the lowest cost of its tier, so that nobody
+pays for the past and nobody saves up.
 
-    cost = seconds of its jobs that ended
-           + running jobs x mean seconds of one, or what they took so far if that is more
-
-and passes those to each claim that are ahead of the cheapest lane of their tier by more than a
-margin: they have their turn after the others, and so get what the others leave. Start-time fair
-queueing does the same (P. Goyal et al., 1996): a lane that comes, or comes back, starts at the
-lowest cost of its tier, so that nobody pays for the past and nobody saves up; a little below, by
-CREDIT_S at most, so that small groups finish soon. While it has such a credit, several others are
-not compared with it: it would put all of them ahead, and what is ahead shares by jobs again.
-
-While none of its jobs has ended, a lane is ahead once it has an even part of the slots: else a
-group of very long jobs would have them all before anybody knows.
+A new lane starts a little below, so that small groups finish soon: it has a credit of CREDIT_S, or
+of what its first CREDIT_JOBS take, but no more than all workers do in CREDIT_S.
 
 A claim decides once for all its jobs, so while a lane of long jobs may have its turn it takes few:
 it fills the idle workers, or half of them if it can take only long jobs, and the next claim sees
@@ -30,52 +24,32 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from consumer.core.jobs import HAND_BACK
+from consumer.core.levels import Lane, Levels, level_of, most_jobs, without_credit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from consumer.core.jobs import ClaimedJob, Outcome
 
-FACTOR = 2.0
 MOST_LANES = 256  # counted; among more, many have a turn before any has its second
-MOST_AHEAD = 32  # passed to a claim
-_MARGIN_S, _MARGIN = 0.02, 0.1  # and of the mean
 _SHORT_S = 0.0005
 _COUNT_FOR_S = 60.0
 _WEIGHT = 0.2  # of the latest job in the mean
 _IDLE_S = 1.0
-_CLAIM_S = 0.1  # of all workers, that one claim may take for long jobs
-CREDIT_S = 0.5  # of worker time, for a lane that is new
+CREDIT_S = 0.5  # of one worker, for a lane that is new; once a job has ended, of all workers
+CREDIT_JOBS = 16  # of which it has the time, at most
 _CREDIT = 0.1  # of the time for which it was away
-
-
-class _Lane(Struct):
-    cost_s: float
-    level_s: float = -1e9  # the lowest cost when it came; below it, it has credit
-    running: int = 0
-    began_s: float = 0.0  # sum of the times at which the running ones were claimed
-    mean_s: float = 0.0
-    empty: bool = False
-    seen_s: float = -1e9
-
-    def charged_s(self, now_s: float, slots: int) -> float:
-        running = min(self.running, slots)  # the others wait in memory
-        if not running:
-            return self.cost_s
-        so_far_s = (now_s - self.began_s / self.running) * running
-        return self.cost_s + max(running * self.mean_s, so_far_s)
 
 
 class Costs:
     """Lanes by tier and group, as claims name them."""
 
     def __init__(self) -> None:
-        self._lanes: dict[bytes, _Lane] = {}
+        self._lanes: dict[bytes, Lane] = {}
         self._running: dict[bytes, tuple[bytes, float]] = {}  # job id -> lane, time of its claim
         self._count_until_s = 0.0
+        self._slots = 1
 
     def on_claimed(
         self,
@@ -84,12 +58,12 @@ class Costs:
         *,
         claimed: Collection[bytes],
         all_taken: bool,
-        ahead: Collection[bytes] = (),
+        ahead: Sequence[bytes] = (),
     ) -> None:
         """Count claimed jobs.
 
         claimed: all ids that are ours. all_taken: nothing else was ready. ahead: what the claim
-        was passed; if it took jobs of these, the other lanes of their tier have none left.
+        was passed; if it took jobs of these, those before them in their tier have none left.
         """
         if now_s >= self._count_until_s:
             if self._lanes:
@@ -101,9 +75,9 @@ class Costs:
             if lane is None:
                 if len(self._lanes) >= MOST_LANES:
                     continue
-                lane = self._lanes[name] = _Lane(-1e9, empty=True)
+                lane = self._lanes[name] = Lane(-1e9, empty=True)
             if lane.empty:
-                lane.level_s = self._lowest_s(name[:1])
+                lane.level_s = self._lowest_s(name[:1], now_s)
                 credit_s = min(CREDIT_S, _CREDIT * (now_s - lane.seen_s))
                 lane.cost_s = max(lane.cost_s, lane.level_s - credit_s)
             self._stop(job.id)  # handed back, and ours again
@@ -135,6 +109,9 @@ class Costs:
                 lane.seen_s = now_s
                 took_s = outcome.ended_s - outcome.started_s
                 lane.cost_s += took_s
+                if not lane.mean_s:  # now it is known what its first jobs take
+                    credit_s = min(CREDIT_JOBS * took_s, CREDIT_S * self._slots)
+                    lane.cost_s -= max(0.0, credit_s - CREDIT_S)
                 lane.mean_s += (_WEIGHT if lane.mean_s else 1.0) * (took_s - lane.mean_s)
 
     def on_handed_back(self, jobs: Iterable[ClaimedJob]) -> None:
@@ -143,28 +120,13 @@ class Costs:
             self._stop(job.id)
 
     def ahead(self, now_s: float, slots: int) -> list[bytes]:
-        """Return the lanes that had more than their share, those with the most first."""
+        """Return the lanes that have their turn later, as a claim takes them (see Levels.names)."""
         if len(self._lanes) < 2:
             return []
-        found: list[tuple[float, bytes]] = []
+        self._slots, levels = slots, Levels()
         for tier in {name[:1] for name in self._lanes}:
-            lanes = self._of_tier(tier)
-            means = [lane.mean_s for lane in lanes.values()]
-            if len(means) < 2 or max(means) < FACTOR * min(means):
-                continue
-            even = max(1, slots // max(1, len(lanes)))
-            full = {n for n, lane in lanes.items() if lane.mean_s == 0 and lane.running >= even}
-            charged_s = {name: lane.charged_s(now_s, slots) for name, lane in lanes.items()}
-            others = [(lane, charged_s[name]) for name, lane in lanes.items() if name not in full]
-            standing = _without_credit(others)
-            every = [cost_s for _, cost_s in others]
-            lowest_s = min(standing if len(standing) > 1 else every, default=0.0)
-            for name, lane in lanes.items():
-                over_s = charged_s[name] - lowest_s
-                if name in full or over_s > _MARGIN_S + _MARGIN * lane.mean_s:
-                    found.append((over_s, name))
-        found.sort(reverse=True)
-        return [name for _, name in found[:MOST_AHEAD]]
+            levels.add(self._of_tier(tier), now_s, slots)
+        return levels.names()
 
     def most(self, ahead: Collection[bytes], slots: int, starting: int) -> float:
         """Return how many jobs a claim may take, of which `starting` find an idle worker."""
@@ -176,15 +138,17 @@ class Costs:
             turns = [lane for name, lane in lanes.items() if name not in ahead]
             if turns and len(lanes) > 1:
                 means = [lane.mean_s for lane in lanes.values()]
-                most = min(most, _most(turns, min(means), len(lanes), slots, starting))
+                most = min(most, most_jobs(turns, min(means), len(lanes), slots, starting))
         return most
 
-    def _find_empty(self, jobs: Sequence[ClaimedJob], ahead: Collection[bytes]) -> None:
-        tiers = {name[:1] for name in map(self._lane_of, jobs) if name in ahead}
+    def _find_empty(self, jobs: Sequence[ClaimedJob], ahead: Sequence[bytes]) -> None:
+        level, reached = level_of(ahead), dict[bytes, int]()
+        for name in map(self._lane_of, jobs):
+            reached[name[:1]] = max(reached.get(name[:1], 0), level.get(name, 0))
         for name, lane in self._lanes.items():
-            lane.empty = lane.empty or (name[:1] in tiers and name not in ahead)
+            lane.empty = lane.empty or level.get(name, 0) < reached.get(name[:1], 0)
 
-    def _stop(self, job_id: bytes) -> _Lane | None:
+    def _stop(self, job_id: bytes) -> Lane | None:
         name, began_s = self._running.pop(job_id, (b"", 0.0))
         lane = self._lanes.get(name)
         if lane is not None:
@@ -192,13 +156,12 @@ class Costs:
             lane.began_s -= began_s
         return lane
 
-    def _lowest_s(self, tier: bytes) -> float:
-        # Of what ended: what runs, or only waits in memory, may be handed back.
+    def _lowest_s(self, tier: bytes, now_s: float) -> float:
         lanes = self._of_tier(tier).values()
-        standing = _without_credit([(lane, lane.cost_s) for lane in lanes])
+        standing = without_credit([(lane, lane.charged_s(now_s, self._slots)) for lane in lanes])
         return min(standing or [lane.level_s for lane in lanes], default=0.0)
 
-    def _of_tier(self, tier: bytes) -> dict[bytes, _Lane]:
+    def _of_tier(self, tier: bytes) -> dict[bytes, Lane]:
         # Those that have jobs.
         lanes = self._lanes.items()
         return {name: lane for name, lane in lanes if name[:1] == tier and not lane.empty}
@@ -213,20 +176,3 @@ class Costs:
         for name, lane in list(self._lanes.items()):
             if lane.running == 0 and (all_taken or lane.seen_s < until_s):
                 del self._lanes[name]
-
-
-def _without_credit(costs_s: Iterable[tuple[_Lane, float]]) -> list[float]:
-    return [cost_s for lane, cost_s in costs_s if cost_s >= lane.level_s]
-
-
-def _most(turns: Sequence[_Lane], least_s: float, lanes: int, slots: int, starting: int) -> float:
-    # turns: the lanes that may have theirs, and share the claim evenly
-    most, longest_s = inf, max(lane.mean_s for lane in turns)
-    least = max(1, starting if len(turns) > 1 else (starting + 1) // 2)
-    if longest_s > 0 and longest_s >= FACTOR * least_s:
-        jobs = int(_CLAIM_S * slots * len(turns) / sum([lane.mean_s for lane in turns]))
-        most = max(least, jobs)
-    unknown = [lane.running for lane in turns if lane.mean_s == 0]
-    if unknown and lanes <= MOST_AHEAD:  # of more lanes, none has much of a claim
-        most = min(most, max(least, len(turns) * max(1, slots // lanes - max(unknown))))
-    return most

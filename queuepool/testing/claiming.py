@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -27,7 +28,7 @@ def claim(p: PartitionData, args: Args) -> Any:
     limit, starting, age_ms = int(args[2]), int(args[3]), int(args[4])
     weights, budget = [int(w) for w in args[5:9]], int(args[9])
     shortest = int(args[11]) if args[10:11] == [b"shortest"] else None
-    ahead = frozenset(args[10:]) if shortest is None else frozenset()
+    ahead = args[10:] if shortest is None else ()
     if p.counters.get("hold"):
         return [p.now, [], [], [], [], 0]
     most = _MAX_TURNS_AHEAD if limit > starting else _MAX_TURNS
@@ -64,7 +65,7 @@ def _size(p: PartitionData, plan: Plan) -> int:
 
 
 def _plan(
-    p: PartitionData, limit: int, weights: list[int], most: int, ahead: frozenset[bytes]
+    p: PartitionData, limit: int, weights: list[int], most: int, ahead: Sequence[bytes]
 ) -> tuple[Plan, dict[str, int]]:
     # Returns the turns of each tier that has lanes, and the credits of the tiers after them.
     plan = Plan(p, limit, most, ahead)

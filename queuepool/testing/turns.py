@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -48,14 +48,16 @@ class Plan:
     """What a claim takes. limit: jobs at most; most: lanes that share one turn of a ring.
 
     1: the first of them takes all it can. ahead: lanes, tier and group, whose turn comes after all
-    others of their tier.
+    others of their tier; after an empty name, those whose turn comes after these.
     """
 
     def __init__(
-        self, p: PartitionData, limit: int, most: int, ahead: frozenset[bytes] = frozenset()
+        self, p: PartitionData, limit: int, most: int, ahead: Sequence[bytes] = ()
     ) -> None:
         self._p, self._limit, self._most = p, limit, most
-        self._ahead, self._defers = ahead, False
+        self._levels = {name: 1 + ahead[:i].count(b"") for i, name in enumerate(ahead) if name}
+        self._allowed = 0  # lanes above this level wait
+        self._last = 1 + ahead.count(b"") if ahead else 0
         self._more = MORE_SEATS if most == 1 else len(ahead)
         self.rooms = dict(p.managed)  # jobs that may still be taken of these
         rooms = {name: room_of(p, name) for name in p.tenants}
@@ -87,12 +89,11 @@ class Plan:
         """Add turns of a tier, in the order of the ring; return how many jobs they take."""
         ring = self._p.seats.tiers[tier]
         seats = min(len(ring), self._limit + self._more)
-        self._defers = bool(self._ahead)
-        taken = self._visit(ring, self.turns[tier], share, seats)
-        if self._defers and taken < share:  # the others have left something
-            self._defers = False
-            taken += self._visit(ring, self.turns[tier], share - taken, seats)
-        return taken
+        left = share
+        for level in range(self._last + 1):  # each takes what the lanes below it have left
+            self._allowed = level
+            left -= self._visit(ring, self.turns[tier], left, seats)
+        return share - left
 
     def _visit(self, ring: Ring, turns: list[Turn], share: int, seats: int) -> int:
         left, moved = share, True
@@ -121,7 +122,8 @@ class Plan:
 
     def _serve(self, turn: Turn, quantum: int, left: int, *, alone: bool) -> int:
         group, weight = turn.seat.group, self._weight(turn.seat)
-        if self._defers and weight == 1 and b"%d%s" % (turn.seat.tier, group) in self._ahead:
+        name = b"%d%s" % (turn.seat.tier, group)
+        if weight == 1 and self._levels.get(name, 0) > self._allowed:
             return 0
         share = turn.owed or quantum * weight
         tenant = turn.seat.tenant

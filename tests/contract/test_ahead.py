@@ -29,6 +29,41 @@ def test_a_lane_that_is_ahead_waits_while_others_have_jobs(world: World, limit: 
     assert groups(w.claim(owned, limit, ahead=[b"2a"])) == {"a": limit}
 
 
+@pytest.mark.parametrize("limit", [1, 2, 7])
+def test_lanes_behind_an_empty_name_have_their_turn_last_of_all(world: World, limit: int) -> None:
+    owned = world.own()
+    for group in "cba":
+        w.enqueue(world, w.names(group, 2 * limit), group.encode())
+    ahead = [b"2b", b"", b"2c"]
+
+    claims = [groups(w.claim(owned, limit, ahead=ahead)) for _ in range(6)]
+
+    assert claims == [{group: limit} for group in "aabbcc"]
+
+
+def test_a_claim_goes_through_all_levels_and_lanes_of_one_level_share(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 2), b"a")
+    for group in "bcde":
+        w.enqueue(world, w.names(group, 6), group.encode())
+
+    claims = w.claim(owned, 18, ahead=[b"2b", b"2c", b"", b"2d", b"2e"])
+
+    assert groups(claims) == {"a": 2, "b": 6, "c": 6, "d": 2, "e": 2}
+    assert claims.taken == 18
+
+
+def test_tiers_keep_their_shares_whatever_the_levels_of_their_lanes(world: World) -> None:
+    owned = world.own()
+    for tier, group in ((1, "h"), (1, "i"), (3, "l"), (3, "m")):
+        w.enqueue(world, w.names(group, 60), group.encode(), tier=tier)
+
+    found = groups(w.claim(owned, 40, ahead=[b"1h", b"", b"3l"]))
+
+    by_tier = groups_without(world, 40)
+    assert found == {"i": by_tier["h"], "m": by_tier["l"]}
+
+
 def test_what_the_others_leave_goes_to_the_lane_that_is_ahead(world: World) -> None:
     owned = world.own()
     w.enqueue(world, w.names("a", 30), b"a")

@@ -7,8 +7,9 @@
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
 --         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have
 --         together, then lanes (tier, group) whose turn comes after all others of their tier, as
---         they had more than their share of time; or: shortest, ms: the lanes with the fewest jobs
---         come first, after those whose last turn is so long ago, and a turn takes all it can
+--         they had more than their share of time; the turn of those that follow an empty name comes
+--         after these; or: shortest, ms: the lanes with the fewest jobs come first, after those
+--         whose last turn is so long ago, and a turn takes all it can
 -- Returns {now ms, ids, bodies, failed attempts, crashes, ids taken from lanes}; attempts and
 --         crashes are empty if no job has any; taken also counts marks of cancelled jobs, and is
 --         the limit if the bytes ended the claim, so that less than the limit means that nothing
@@ -26,7 +27,8 @@
 local redis, ARGV, type, base = redis, ARGV, type, KEYS[1] -- locals are faster
 local limit, starting = ARGV[3] + 0, ARGV[4] + 0 -- tonumber would parse each twice
 local budget = ARGV[10] + 0
-local ahead, reach, defers = nil, limit, false -- reach: seats that it may look at in a ring
+local ahead, levels, reach = nil, 1, limit -- reach: seats that it may look at in a ring
+local allowed -- lanes above this level wait
 local shortest -- ms
 if ARGV[11] then
   -- uses: claim/ahead

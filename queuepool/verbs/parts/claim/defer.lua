@@ -1,8 +1,10 @@
 serve = function(t, share, n)
-  local before = planned
-  defers = true
-  visit(t, share, n)
-  defers = false
-  share = share - planned + before
-  if share > 0 then visit(t, share, n) end -- the others have left something
+  for level = 0, levels do -- each takes what the lanes below it have left
+    local before = planned
+    allowed = level
+    visit(t, share, n)
+    share = share - planned + before
+    if share == 0 then break end
+  end
+  allowed = nil
 end

@@ -25,7 +25,7 @@ local function visit(at, share, n) -- whose turn in a ring, and how many of each
           -- uses: claim/place
         end
         if ahead then
-          lane.late = ahead[home .. group] and not (lane.room and lane.room.weight > 1)
+          lane.level = not (lane.room and lane.room.weight > 1) and ahead[home .. group]
         end
         if size == 0 and string.find(home, '[4-7]') then
           -- uses: claim/tenant
@@ -42,7 +42,7 @@ local function visit(at, share, n) -- whose turn in a ring, and how many of each
         if lane.room then lane.owed = math.max(0, lane.room.owed[lane.home] or 0) end
       end
       local take, room = math.min(quantum, lane.size - lane.take, share), lane.room
-      if defers and lane.late then
+      if allowed and lane.level and lane.level > allowed then
         take = 0
       elseif room then
         local turn = lane.owed > 0 and lane.owed or quantum * room.weight

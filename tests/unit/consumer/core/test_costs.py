@@ -7,8 +7,9 @@ from itertools import count
 
 import pytest
 
-from consumer.core.costs import MOST_AHEAD, MOST_LANES, Costs
+from consumer.core.costs import MOST_LANES, Costs
 from consumer.core.jobs import ClaimedJob, End, Outcome, claimed
+from consumer.core.levels import MOST_AHEAD
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.testing import FakeClock, MemoryPool
@@ -127,12 +128,17 @@ def test_three_groups_share_and_no_worker_is_idle() -> None:
     assert all(0.27 < busy_s / total < 0.4 for busy_s in cluster.busy_s.values())
 
 
-def test_a_group_that_comes_later_neither_waits_nor_has_saved_up() -> None:
+@pytest.mark.parametrize(
+    ("workers", "others_s", "small_s"), [(16, 0.05, 0.05), (8, 0.02, 0.05), (8, 0.02, 0.2)]
+)
+def test_a_group_that_comes_later_neither_waits_nor_has_saved_up(
+    workers: int, others_s: float, small_s: float
+) -> None:
     late = [f"c{n}" for n in range(10)]
-    cluster = Cluster(workers=16, a=2.0, b=0.05, **dict.fromkeys(late, 0.05))
+    cluster = Cluster(workers=workers, a=2.0, b=others_s, **dict.fromkeys(late, small_s))
     cluster.enqueue("a", 300)
     cluster.enqueue("b", 10_000)
-    cluster.run(30.0)
+    cluster.run(15.0)
 
     for group in late:
         cluster.enqueue(group, 10)
@@ -140,7 +146,21 @@ def test_a_group_that_comes_later_neither_waits_nor_has_saved_up() -> None:
 
     waits = sorted(wait_s for group in late for wait_s in cluster.waits_s[group])
     assert len(waits) == 100
-    assert waits[int(0.99 * len(waits))] < 3 * 0.05
+    assert waits[int(0.99 * len(waits))] < 3 * small_s
+
+
+def test_a_new_group_has_credit_for_few_jobs() -> None:
+    cluster = Cluster(workers=8, a=1.0, b=0.02, c=0.05)
+    cluster.enqueue("a", 300)
+    cluster.enqueue("b", 10_000)
+    cluster.run(10.0)
+    before = dict(cluster.busy_s)
+    cluster.enqueue("c", 2000)
+
+    cluster.run(15.0)
+
+    shares = [cluster.busy_s[g] - before[g] for g in "abc"]
+    assert all(0.28 < share / sum(shares) < 0.39 for share in shares)
 
 
 def test_small_groups_without_a_pause_neither_wait_nor_spoil_the_shares_of_others() -> None:
