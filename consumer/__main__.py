@@ -11,7 +11,6 @@ import contextlib
 import faulthandler
 import logging
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -33,9 +32,11 @@ from consumer.workers import build
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.errors.hindrances import HindranceError
+from queuepool.process.children import Child
 from queuepool.process.endings import CONFIGURATION, FAILED, FENCED, OK, WATCHDOG, exit_now
 from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
+from queuepool.process.forks import Forks
 from queuepool.process.keeping import RouteKeeper
 from queuepool.process.launching import command_line
 from queuepool.process.signals import SignalHandlers
@@ -72,8 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings, config = load_both(partial(_settings, flags))
         configure(settings.log_format, settings.log_level)
         if settings.processes > 1:
-            start = partial(_start_one_of_several, settings)
-            return Several(settings.processes, start, drain_s=settings.drain_s).run()
+            return _run_several(settings)
         _import_app(settings.app)
         # A reply must come well within a lease, or one slow turn loses it.
         pool = QueuePool(config=_answering_within_a_lease(config, settings))
@@ -92,6 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             load_scripts(pool, _SCRIPTS)
             if flags.started_fd is not None:
+                with contextlib.suppress(BrokenPipeError):  # only the first is waited for
+                    os.write(flags.started_fd, b"!")
                 os.close(flags.started_fd)
             return _run(pool, settings)
         except ConfigurationError as error:
@@ -101,17 +103,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             return FAILED  # the settings are fine: a supervisor may retry
 
 
-def _start_one_of_several(
-    settings: ConsumerSettings, number: int, started_fd: int
-) -> subprocess.Popen[bytes]:
-    port = settings.metrics_port + number if settings.metrics_port > 0 else settings.metrics_port
-    own = {"CONSUMER_PROCESSES": "1", "CONSUMER_METRICS_PORT": str(port)}
-    return subprocess.Popen(
-        command_line("consumer", ["--started-fd", str(started_fd)], tied_to=os.getpid()),
-        env=os.environ | own,
-        pass_fds=(started_fd,),
-        process_group=0,  # Ctrl-C is for the process that started it, which passes it on
-    )
+def _run_several(settings: ConsumerSettings) -> int:
+    tied = partial(command_line, "consumer", tied_to=os.getpid())
+
+    def start(number: int, started_fd: int) -> Child:
+        port = settings.metrics_port
+        own = {"CONSUMER_METRICS_PORT": str(port + number if port > 0 else port)}
+        command = tied(["--started-fd", str(started_fd)])
+        return forks.start(command, environment | own, pass_fds=[started_fd])
+
+    environment = os.environ | {"CONSUMER_PROCESSES": "1"}
+    with Forks(tied([]), environment, settings.processes) as forks:
+        return Several(settings.processes, start, drain_s=settings.drain_s).run()
 
 
 def _refuse(error: ConfigurationError) -> int:

@@ -12,7 +12,7 @@ from statistics import median
 from time import monotonic, sleep
 
 from benchmarks.rig import rig
-from benchmarks.scale.processes import fetched, running
+from benchmarks.scale.processes import Seen, fetched, running
 from benchmarks.scale.rows import Row
 
 _URL = r"metrics=(http\S+)"
@@ -82,6 +82,23 @@ def consumer(scale: float) -> Iterator[Row]:
                 private_mb.append(seen.private_mb())
     yield Row("CPU of a consumer until it owns its partition", median(cpu_s), 0.4, "s")
     yield Row("memory of its own of an idle consumer", median(private_mb), 25, "MB")
+
+
+def consumers(scale: float) -> Iterator[Row]:
+    """Measure several consumers that one command starts: their start and their memory."""
+    count = max(2, int(8 * scale))
+    with rig(count) as r:
+        told = {"QUEUEPOOL_URL": r.server.url, "QUEUEPOOL_PARTITIONS": str(count)}
+        words = ["consumer", "--app", "benchmarks.tasks", "--processes", str(count)]
+        with running(*words, **told) as seen:
+            seen.says(f"(?s)(owns partition.*){{{count}}}")
+            pids = map(int, re.findall(r"runs as process (\d+)", seen.text()))
+            each = [Seen(pid, seen.log) for pid in pids]
+            cpu_s = seen.cpu_with_ended_s() + sum(one.cpu_s() for one in each)
+            private_mb = [one.private_mb() for one in each]
+    what = f"of {count} consumers of one command"
+    yield Row(f"CPU for each {what} until all own a partition", cpu_s / count, 0.4, "s")
+    yield Row(f"memory of its own of each {what}", median(private_mb), 25, "MB")
 
 
 _PRODUCER = """
@@ -184,6 +201,7 @@ with tempfile.TemporaryDirectory() as name:
 MEASURES: dict[str, Callable[[float], Iterator[Row]]] = {
     "coordinator": coordinator,
     "consumer": consumer,
+    "consumers": consumers,
     "up": up,
     "producer": producer,
     "dead": dead,

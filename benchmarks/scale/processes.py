@@ -42,8 +42,15 @@ class Seen:
 
     def cpu_s(self) -> float:
         """Return the CPU seconds that it has used."""
+        return sum(self._ticks()[:2]) / _TICKS
+
+    def cpu_with_ended_s(self) -> float:
+        """Return the CPU seconds that it has used, and those of its children that have ended."""
+        return sum(self._ticks()) / _TICKS
+
+    def _ticks(self) -> list[int]:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return [int(field) for field in fields[11:15]]
 
 
 @contextmanager

@@ -9,7 +9,7 @@
 
 Invariants: there are never more children than asked for. None outlives this process for longer than
 its drain, even if this one is killed (see `queuepool.process.launch`). A mistake in the settings is
-told once, as the others wait for the first.
+told once, as the others wait for the first. One that starts again is a new program.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import logging
 import os
 import select
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from queuepool.process.children import Child
 from queuepool.process.endings import CONFIGURATION, FAILED, OK
 from queuepool.process.restarts import Restarts, describe_exit
 from queuepool.process.signals import SignalHandlers
@@ -34,14 +34,14 @@ _LOOK_S = 0.1
 _STARTS_S = 60.0  # the others wait no longer for the first: importing an application takes a while
 _BEYOND_DRAIN_S = 15.0
 
-# Starts consumer number n. It gets the end of a pipe, and closes it once its settings are fine.
-Start = Callable[[int, int], "subprocess.Popen[bytes]"]
+# Starts consumer number n. It gets the end of a pipe, and writes there once its settings are fine.
+Start = Callable[[int, int], Child]
 
 
 @dataclass(slots=True)
 class _Child:
     number: int
-    process: subprocess.Popen[bytes] | None = None
+    process: Child | None = None
     started_s: float = 0.0
     due_s: float = 0.0
     restarts: Restarts = field(default_factory=Restarts)
@@ -49,6 +49,10 @@ class _Child:
     @property
     def name(self) -> str:
         return f"consumer {self.number}"
+
+    @property
+    def runs(self) -> bool:
+        return self.process is not None and self.process.poll() is None
 
 
 class Several:
@@ -65,7 +69,7 @@ class Several:
         try:
             first, *others = self._children
             self._spawn(first, wait=True)
-            for child in others if first.process is not None else []:
+            for child in others if first.runs else []:
                 self._spawn(child)
             while not self._signals and self._code == OK:
                 self._look()
@@ -88,10 +92,21 @@ class Several:
         child.started_s = time.monotonic()
         _log.info("%s runs as process %d", child.name, child.process.pid)
         try:
-            while wait and not self._signals and not select.select([reader], [], [], _LOOK_S)[0]:
-                wait = time.monotonic() - child.started_s < _STARTS_S
+            if wait and self._says(reader, child) and not os.read(reader, 1):
+                while child.runs and self._may_wait(child):  # it ends without having started
+                    _pause()
         finally:
             os.close(reader)
+
+    def _says(self, reader: int, child: _Child) -> bool:
+        """Wait until a child has said that it found nothing wrong, or closed its pipe."""
+        while self._may_wait(child):
+            if select.select([reader], [], [], _LOOK_S)[0]:
+                return True
+        return False
+
+    def _may_wait(self, child: _Child) -> bool:
+        return not self._signals and time.monotonic() - child.started_s < _STARTS_S
 
     def _look(self) -> None:
         now_s = time.monotonic()

@@ -1,10 +1,12 @@
 """Start a consumer or coordinator process: run by its path, as a separate program.
 
-    python -P launch.py [--tied-to PID] consumer --app rows --partition auto
+    python -P launch.py [--forks] [--tied-to PID] consumer --app rows --partition auto
 
 Unlike with `python -m consumer`, a file named consumer.py in the user's directory cannot replace
 the real one; the directory is added to the path only afterwards, so that --app finds the user's
-modules. With --tied-to, the process gets SIGTERM when the parent ends, even by SIGKILL.
+modules. With --tied-to, the process gets SIGTERM when the parent ends, even by SIGKILL. With
+--forks, it only imports the program, and forks children that run it (see
+`queuepool.process.fork_server`).
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ _PR_SET_PDEATHSIG = 1
 
 def main(words: list[str]) -> int:
     """Become the named process; returns its exit code."""
+    forks = words[:1] == ["--forks"]
+    if forks:
+        words = words[1:]
     if words[:1] == ["--tied-to"]:
         tie_to(int(words[1]))
         words = words[2:]
@@ -32,6 +37,9 @@ def main(words: list[str]) -> int:
     gc.disable()  # modules are no garbage: looking for some among them is a tenth of the start
     process = importlib.import_module(f"{name}.__main__")
     gc.freeze()
+    if forks:
+        server = importlib.import_module("queuepool.process.fork_server")
+        return main(server.serve())  # in a child
     gc.enable()
     if name == "consumer":  # the coordinator needs nothing from the current directory
         sys.path.insert(0, str(Path.cwd()))

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from queuepool.telemetry import printing
 
-_LAUNCHER = Path(__file__).with_name("launch.py")
+_PREFIX = (sys.executable, "-P", str(Path(__file__).with_name("launch.py")))
 
 
 def command_line(name: str, arguments: Sequence[str], *, tied_to: int | None = None) -> list[str]:
@@ -22,7 +22,17 @@ def command_line(name: str, arguments: Sequence[str], *, tied_to: int | None = N
     tied_to: the process id of the parent with which it ends.
     """
     tie = [] if tied_to is None else ["--tied-to", str(tied_to)]
-    return [sys.executable, "-P", str(_LAUNCHER), *tie, name, *arguments]
+    return [*_PREFIX, *tie, name, *arguments]
+
+
+def forking(command: Sequence[str]) -> list[str]:
+    """Return the command that runs a fork server for children with this command."""
+    return [*_PREFIX, "--forks", *words_of(command)]
+
+
+def words_of(command: Sequence[str]) -> list[str]:
+    """Return what a command tells the launcher."""
+    return list(command[len(_PREFIX) :])
 
 
 def become(name: str, arguments: Sequence[str]) -> NoReturn:

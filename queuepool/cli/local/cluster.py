@@ -152,7 +152,7 @@ class LocalProcesses:
         consumer = command_line("consumer", words, tied_to=me)
         specs = [
             Spec(_COORDINATOR, command_line("coordinator", [], tied_to=me), environment),
-            *(Spec(name, consumer, consumers) for name in self._consumers()),
+            *(Spec(name, consumer, consumers, alike=True) for name in self._consumers()),
         ]
         if spec.web:
             page = {k: v for k, v in environment.items() if k not in (*_NOT_TOLD, *_OF_OTHERS)}

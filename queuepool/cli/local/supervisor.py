@@ -11,16 +11,19 @@ ends, and the kernel ties that to the thread that started them.
 
 from __future__ import annotations
 
-import subprocess
+import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from queuepool.cli.local.child_logs import LineBudget, LogFile
 from queuepool.errors.escaping import visible
+from queuepool.process.children import Child, start_program
 from queuepool.process.endings import CONFIGURATION
+from queuepool.process.forks import Forks
 from queuepool.process.restarts import Restarts, describe_exit
 
 Say = Callable[[str], None]
@@ -31,11 +34,15 @@ _POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One child: its name for people, its command and its environment."""
+    """One child: its name for people, its command and its environment.
+
+    alike: whether the first start of all such children may fork them from one process.
+    """
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str] = field(repr=False)
+    alike: bool = False
 
 
 class HopelessChildError(Exception):
@@ -46,7 +53,7 @@ class HopelessChildError(Exception):
 class _Child:
     spec: Spec
     log: LogFile
-    process: subprocess.Popen[bytes] | None = None
+    process: Child | None = None
     started_s: float = 0.0
     due_s: float = 0.0
     restarts: Restarts = field(default_factory=Restarts)
@@ -68,9 +75,20 @@ class Supervisor:
         self._children = {s.name: _Child(s, LogFile(log_dir / f"{s.name}.log")) for s in specs}
 
     def start(self) -> None:
-        """Start all children; call once."""
-        for child in self._children.values():
-            self._spawn(child)
+        """Start all children; call once. Those that are alike come last, from one fork server."""
+        alike = [child for child in self._children.values() if child.spec.alike]
+        others = [child for child in self._children.values() if not child.spec.alike]
+        with self._forks(alike) as forks:
+            for child in (*others, *alike):
+                self._spawn(child, forks if child.spec.alike else None)
+
+    @staticmethod
+    def _forks(alike: Sequence[_Child]) -> AbstractContextManager[Forks | None]:
+        if not alike:
+            return nullcontext()
+        first = alike[0]
+        with first.log.open() as log:
+            return Forks(first.spec.command, first.spec.environment, len(alike), output=log)
 
     def pids(self) -> dict[str, int]:
         """Return the process ids of the children that run now, by name."""
@@ -122,16 +140,11 @@ class Supervisor:
             f"{child.log.path})"
         )
 
-    def _spawn(self, child: _Child) -> None:
+    def _spawn(self, child: _Child, forks: Forks | None = None) -> None:
+        # Ctrl-C is for us alone; we stop the children in order
+        start, spec = forks.start if forks else start_program, child.spec
         with child.log.open() as log:
-            child.process = subprocess.Popen(
-                child.spec.command,
-                env=dict(child.spec.environment),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                process_group=0,  # Ctrl-C is for us alone; we stop the children in order
-            )
+            child.process = start(spec.command, spec.environment, output=log, quiet=True)
         child.started_s = time.monotonic()
 
     def _show(self, child: _Child) -> None:
@@ -152,7 +165,7 @@ class Supervisor:
         for child in chosen:
             child.due_s = float("inf")
             if child.process is not None and child.process.poll() is None:
-                child.process.terminate()
+                child.process.send_signal(signal.SIGTERM)
         deadline, pause = time.monotonic() + timeout_s, threading.Event()
         while self._alive(chosen) and time.monotonic() < deadline and not hurry():
             for child in chosen:
@@ -161,7 +174,7 @@ class Supervisor:
         killed = self._alive(chosen)
         for child in killed:
             if child.process is not None:
-                child.process.kill()
+                child.process.send_signal(signal.SIGKILL)
         for child in chosen:
             if child.process is not None:
                 child.process.wait()

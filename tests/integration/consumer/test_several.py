@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +36,10 @@ def lives(pid: int) -> bool:
     return False
 
 
+def is_forked(pid: int) -> bool:
+    return b"--forks" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+
+
 def owned(partitions: Iterable[Partition]) -> set[int]:
     return {pid for partition in partitions for pid in owners(partition)}
 
@@ -56,6 +62,23 @@ def test_each_owns_a_partition_and_one_that_dies_starts_again(
     assert parent.stop() == OK
     assert not any(map(lives, children(parent)))
     assert all(partition.audit().clean for partition in wide.partitions())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux adopts children")
+def test_the_first_are_forked_and_one_that_starts_again_is_a_program_of_its_own(
+    wide: QueuePool, consume: StartConsumer
+) -> None:
+    parent = consume(**SEVERAL)
+    wait_until(lambda: len(owned(wide.partitions())) == PROCESSES, 30, parent.log)
+    first = children(parent)
+    assert all(map(is_forked, first))
+
+    os.kill(first[0], signal.SIGKILL)
+    wait_until(lambda: len(children(parent)) == PROCESSES + 1, 20, parent.log)
+    wait_until(lambda: children(parent)[-1] in owned(wide.partitions()), 30, parent.log)
+
+    assert not is_forked(children(parent)[-1])
+    assert parent.stop() == OK
 
 
 def test_none_outlives_the_process_that_started_it(wide: QueuePool, consume: StartConsumer) -> None:

@@ -11,7 +11,9 @@ import pytest
 
 from queuepool.cli.local.child_logs import LogFile
 from queuepool.cli.local.supervisor import HopelessChildError, Spec, Supervisor
+from queuepool.process.launching import command_line
 from tests.e2e.clusters import clean_environment
+from tests.paths import ROOT
 from tests.processes import running
 from tests.waiting import process_is_gone, wait_until
 
@@ -53,6 +55,37 @@ def test_a_child_that_is_killed_is_shown_and_started_again(tmp_path: Path) -> No
 
     assert any("worker was killed by SIGKILL" in line for line in bench.said)
     assert bench.stop() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux adopts children")
+def test_children_that_are_alike_are_forked_at_first_and_programs_of_their_own_later(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "waiter"
+    package.mkdir()
+    (package / "__main__.py").write_text(
+        "import signal, sys\n"
+        "def main(_): print('--forks' in sys.orig_argv, flush=True), signal.pause()"
+    )
+    environment = clean_environment(PYTHONPATH=f"{ROOT}:{tmp_path}")
+    command = command_line("waiter", [], tied_to=os.getpid())
+    names = ["one", "two"]
+    specs = [Spec(name, command, environment, alike=True) for name in names]
+    supervisor = Supervisor(specs, tmp_path, lambda _: None)
+    supervisor.start()
+
+    def said(name: str) -> list[str]:
+        return (tmp_path / f"{name}.log").read_text().split()
+
+    wait_until(lambda: [said(name) for name in names] == [["True"]] * 2, 20)
+    os.kill(supervisor.pids()["two"], signal.SIGKILL)
+
+    def started_again() -> bool:
+        supervisor.step()
+        return said("two") == ["True", "False"]
+
+    wait_until(started_again, 20)
+    assert supervisor.stop(names, timeout_s=10, hurry=lambda: False) == []
 
 
 def test_a_child_that_cannot_be_configured_is_not_started_again(tmp_path: Path) -> None:
