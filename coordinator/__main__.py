@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import faulthandler
+import gc
 import logging
 import os
 import signal
@@ -60,12 +61,14 @@ _RETRY_FOR_S = 2.0  # of an operator's call: commands wait 5 s for its answer
 _FLUSH_S = 0.5  # for the last metrics to be sent by OTLP
 _STOP_S = 0.8  # for the loop to end and resign: with the rest, less than a second
 _GRACE_S = 0.2  # for calls that run
+_NEW_OBJECTS = 50_000  # between searches for garbage: a cycle makes many, and hardly any garbage
 _log = logging.getLogger("coordinator")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one coordinator until SIGTERM or SIGINT; returns the exit code."""
     faulthandler.enable()
+    gc.set_threshold(_NEW_OBJECTS)
     quieten()
     overrides = _parse(argv)
     try:

@@ -25,6 +25,7 @@ JOB_EVENTS = (
     "evicted", "discarded", "replayed",
     "duplicate", "duplicate_finish", "rollback_finish", "conflicts", "expired", "replaced",
 )  # fmt: skip
+_TIERS = tuple((tier, tier.name.lower()) for tier in Tier)
 Views = Callable[[], Iterable[PartitionView]]
 _Values = Mapping[str, float]
 
@@ -53,7 +54,7 @@ def _threads(owner: Owner | None) -> dict[str, int]:
 _FAMILIES = (
     _Family(
         GaugeMetricFamily, "queuepool_ready_jobs", "Jobs that could run now.", "tier",
-        lambda _, state: {tier.name.lower(): state.ready[tier] for tier in Tier},
+        lambda _, state: {name: state.ready[tier] for tier, name in _TIERS},
     ),
     _Family(
         GaugeMetricFamily, "queuepool_jobs", "Jobs by state.", "state",
@@ -121,21 +122,22 @@ class Partitions(Collector):
     def _summed(
         self, family: _Family, views: Sequence[PartitionView]
     ) -> Iterator[tuple[str, str, float]]:
-        found: dict[tuple[str, str], list[float]] = {}
+        found: dict[str, dict[str, list[float]]] = {}
         for view in views:
-            name = "all" if view.pool == DEFAULT_POOL else f"all/{view.pool}"
+            of_pool = found.setdefault(view.pool, {})
             for value, count in self._values(family, view).items():
-                found.setdefault((name, value), []).append(count)
-        for (name, value), counts in found.items():
-            yield name, value, family.fold(counts)
+                of_pool.setdefault(value, []).append(count)
+        for pool, values in found.items():
+            name = "all" if pool == DEFAULT_POOL else f"all/{pool}"
+            for value, counts in values.items():
+                yield name, value, family.fold(counts)
 
     def _values(self, family: _Family, view: PartitionView) -> _Values:
-        place = (family.name, view.name)
         if view.state is None or view.problem:
-            return self._counted.get(place, {})
+            return self._counted.get((family.name, view.name), {})
         values = family.values(view, view.state)
         if family.kind is CounterMetricFamily:
-            self._counted[place] = values
+            self._counted[family.name, view.name] = values
         return values
 
 
