@@ -16,12 +16,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
 from consumer.core import events
 from consumer.loop.lifecycle import Consumer, shuffled
-from consumer.loop.several import Several
 from consumer.loop.side_by_side import SideBySide
 from consumer.loop.watchdog import Watchdog
 from consumer.settings import ConsumerSettings
@@ -32,13 +32,10 @@ from consumer.workers import build
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.errors.hindrances import HindranceError
-from queuepool.process.children import Child
 from queuepool.process.endings import CONFIGURATION, FAILED, FENCED, OK, WATCHDOG, exit_now
 from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
-from queuepool.process.forks import Forks
 from queuepool.process.keeping import RouteKeeper
-from queuepool.process.launching import command_line
 from queuepool.process.signals import SignalHandlers
 from queuepool.process.startup import import_app, load_both, load_scripts
 from queuepool.servers.connect import connect
@@ -48,6 +45,9 @@ from queuepool.tasks.registry import default_registry
 from queuepool.telemetry import printing
 from queuepool.telemetry.events import fan_out
 from queuepool.telemetry.logs import configure
+
+if TYPE_CHECKING:
+    from queuepool.process.children import Child
 
 _log = logging.getLogger("consumer")
 
@@ -104,6 +104,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_several(settings: ConsumerSettings) -> int:
+    from consumer.loop.several import Several
+    from queuepool.process.forks import Forks
+    from queuepool.process.launching import command_line
+
     tied = partial(command_line, "consumer", tied_to=os.getpid())
 
     def start(number: int, started_fd: int) -> Child:

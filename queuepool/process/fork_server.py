@@ -92,7 +92,8 @@ def _forked(control: socket.socket, text: bytes, files: Sequence[int]) -> list[s
         return _become(control, text, files)
     for file in files:
         os.close(file)
-    os.waitpid(between, 0)  # its child has another parent now
+    with contextlib.suppress(ChildProcessError):  # where SIGCHLD is ignored
+        os.waitpid(between, 0)  # its child has another parent now
     control.send(b"adopted")
     return None
 

@@ -35,7 +35,7 @@ from queuepool.process.fork_server import READY
 from queuepool.process.launching import forking, words_of
 
 _log = logging.getLogger("queuepool.process")
-_READY_S = 20.0
+_READY_S = 30.0
 _ANSWER_S = 5.0
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37

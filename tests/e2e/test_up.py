@@ -194,6 +194,8 @@ def test_killing_up_takes_every_child_along_and_the_directory_is_free_again(
     with up(directory, "--app", "app", "--partitions", "2") as cluster:
         children = cluster.children()
         assert len(children) == 4
+        lines = [Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in children]
+        assert sum(b"--forks" in line and b"consumer" in line for line in lines) == 2
 
         cluster.stop(signal.SIGKILL)
 

@@ -81,6 +81,20 @@ def test_the_first_are_forked_and_one_that_starts_again_is_a_program_of_its_own(
     assert parent.stop() == OK
 
 
+def test_forked_consumers_run_jobs_in_child_processes(
+    wide: QueuePool, consume: StartConsumer
+) -> None:
+    settings = {k: v for k, v in SEVERAL.items() if k != "workers"}
+    parent = consume(**settings | {"pools": "default=process:1..2"})
+    for number in range(20):
+        wide.enqueue("work", {}, partition_key=f"key-{number}")
+
+    wait_until(lambda: sum(map(done, wide.partitions())) == 20, 60, parent.log)
+
+    assert parent.stop() == OK
+    assert not any(map(lives, children(parent)))
+
+
 def test_none_outlives_the_process_that_started_it(wide: QueuePool, consume: StartConsumer) -> None:
     parent = consume(**SEVERAL)
     wait_until(lambda: len(owned(wide.partitions())) == PROCESSES, 30, parent.log)
