@@ -117,7 +117,7 @@ def _run_several(settings: ConsumerSettings) -> int:
         return forks.start(command, environment | own, pass_fds=[started_fd])
 
     environment = os.environ | {"CONSUMER_PROCESSES": "1"}
-    with Forks(tied([]), environment, settings.processes) as forks:
+    with contextlib.closing(Forks(tied([]), environment, settings.processes)) as forks:
         return Several(settings.processes, start, drain_s=settings.drain_s).run()
 
 

@@ -1,6 +1,6 @@
 """Starts children that are alike: forked from one process that has imported what they need.
 
-    with Forks(command, environment, 16) as forks:
+    with closing(Forks(command, environment, 16)) as forks:
         children = [forks.start(command, environment) for _ in range(16)]
 
 `queuepool.process.fork_server` says how, and what holds. A child that cannot be forked is started
@@ -27,8 +27,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from queuepool.process.children import Child, Forked, start_program
 from queuepool.process.fork_server import READY
@@ -36,7 +35,7 @@ from queuepool.process.launching import forking, words_of
 
 _log = logging.getLogger("queuepool.process")
 _READY_S = 30.0
-_ANSWER_S = 5.0
+_ANSWER_S = 10.0
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
 # What the interpreter reads only once, at its start, begins differently.
@@ -74,17 +73,6 @@ class Forks:
                 stderr=output,
                 process_group=0,  # Ctrl-C is for us alone
             )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the server; its children go on. Idempotent."""

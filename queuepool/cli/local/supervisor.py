@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,7 +88,8 @@ class Supervisor:
             return nullcontext()
         first = alike[0]
         with first.log.open() as log:
-            return Forks(first.spec.command, first.spec.environment, len(alike), output=log)
+            spec = first.spec
+            return closing(Forks(spec.command, spec.environment, len(alike), output=log))
 
     def pids(self) -> dict[str, int]:
         """Return the process ids of the children that run now, by name."""

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +72,9 @@ class Bench:
     def command(self, *words: str) -> list[str]:
         return command_line("speaker", words, tied_to=os.getpid())
 
-    def forks(self, count: int = 9) -> Forks:
+    def forks(self, count: int = 9) -> closing[Forks]:
         with (self.directory / "server.out").open("ab") as output:
-            return Forks(self.command(), self.environment, count, output=output)
+            return closing(Forks(self.command(), self.environment, count, output=output))
 
     def start(self, by: Any, *words: str, **environment: str) -> Child:
         with (self.directory / f"{len(self.children)}.out").open("ab") as output:
@@ -256,10 +256,10 @@ def test_none_outlives_its_supervisor_by_a_signal_it_ignores(bench: Bench) -> No
         "from queuepool.process.forks import Forks\n"
         "from queuepool.process.launching import command_line\n"
         "command = command_line('speaker', [], tied_to=os.getpid())\n"
-        "with Forks(command, dict(os.environ), 9) as forks:\n"
-        "    children = [forks.start(command, dict(os.environ), quiet=True) for _ in range(2)]\n"
-        "    print(*(child.pid for child in children), forks._server.pid, flush=True)\n"
-        "    signal.pause()\n"
+        "forks = Forks(command, dict(os.environ), 9)\n"
+        "children = [forks.start(command, dict(os.environ), quiet=True) for _ in range(2)]\n"
+        "print(*(child.pid for child in children), forks._server.pid, flush=True)\n"
+        "signal.pause()\n"
     )
     with running(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, env=bench.environment
