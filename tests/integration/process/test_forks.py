@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -76,10 +76,16 @@ class Bench:
         with (self.directory / "server.out").open("ab") as output:
             return closing(Forks(self.command(), self.environment, count, output=output))
 
-    def start(self, by: Any, *words: str, **environment: str) -> Child:
+    def start(
+        self, by: Any, *words: str, pass_fds: Sequence[int] = (), **environment: str
+    ) -> Child:
         with (self.directory / f"{len(self.children)}.out").open("ab") as output:
             child: Child = by(
-                self.command(*words), self.environment | environment, output=output, quiet=True
+                self.command(*words),
+                self.environment | environment,
+                output=output,
+                quiet=True,
+                pass_fds=pass_fds,
             )
         self.children.append(child)
         return child
@@ -102,15 +108,20 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def test_a_forked_child_is_what_a_program_of_its_own_is(bench: Bench) -> None:
-    own = bench.start(start_program, "wait", CONSUMER_NUMBER="1")
+    reader, writer = os.pipe()
+    own = bench.start(start_program, "wait", pass_fds=[writer], CONSUMER_NUMBER="1")
     with bench.forks() as forks:
-        forked = bench.start(forks.start, "wait", CONSUMER_NUMBER="1")
+        forked = bench.start(forks.start, "wait", pass_fds=[writer], CONSUMER_NUMBER="1")
+    passed = str(Path(f"/proc/self/fd/{writer}").readlink())
+    os.close(reader)
+    os.close(writer)
 
     (program, of_program), (child, of_child) = bench.said(own), bench.said(forked)
     for about in (program, child):  # each writes to a file of its own
         about["files"] = {n: name.replace(".out", "") for n, name in about["files"].items()}
         assert {about["files"].pop("1")[-2:], about["files"].pop("2")[-2:]} <= {"/0", "/1"}
     assert child == program
+    assert child["files"][str(writer)] == passed
     assert child["parent"] == os.getpid()
     assert child["tie"] == signal.SIGTERM
     assert (of_program["forked"], of_child["forked"]) == (False, True)
@@ -150,10 +161,13 @@ def test_children_outlive_the_server_and_are_ended_by_signals(bench: Bench) -> N
 
 def test_a_module_that_appears_or_changes_is_seen_by_the_next_child(bench: Bench) -> None:
     late = bench.directory / "packages" / "late_module.py"
+    times = late.parent.stat()
     with bench.forks() as forks:
         assert bench.start(forks.start, "import:late_module").wait() == 1
 
         late.write_text("CODE = 5")
+        # On a file system with coarse times, a directory that changed looks as before.
+        os.utime(late.parent, ns=(times.st_atime_ns, times.st_mtime_ns))
         assert bench.start(forks.start, "import:late_module").wait() == 5
 
         late.write_text("CODE = 60 + 6")
