@@ -4,7 +4,5 @@ serve = function(t, share, n)
     allowed = level
     visit(t, share, n)
     share = share - planned + before
-    if share == 0 then break end
   end
-  allowed = nil
 end
