@@ -38,14 +38,14 @@ class PartitionData(Keyspace):
         name = codec.read_group(body)
         return self.find_group(name) or self.groups.setdefault(name, Group())
 
-    def leave_group(self, group: Group, by: int = 1, *, owning: bool = False) -> None:
+    def leave_group(self, group: Group, by: int = 1) -> None:
         """Count jobs of a group as ended; without any left, it has finished."""
         group.left -= by
         if group.left <= 0:
             group.finished = self.now
             self.expire_group(group)
         for name in [n for n in self.managed if self.groups.get(n) is group]:
-            self.tune(name, owning=owning)
+            self.tune(name)
 
     def count_ready(self, lane: Lane, by: int) -> None:
         """Count jobs of a lane; those of a managed group it is `tune` that counts as ready."""
@@ -62,7 +62,7 @@ class PartitionData(Keyspace):
     def tune(self, name: bytes, *, owning: bool = False) -> int:
         """Count what may be claimed of a managed group now; return how many jobs that are.
 
-        Lanes that are out have seats again when something may. owning: the caller claims next.
+        Lanes that are out have seats again when something may. owning: nobody need be told.
         """
         group = self.groups.get(name)
         if group is None or name not in self.managed:

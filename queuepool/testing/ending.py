@@ -46,10 +46,10 @@ def finish(p: PartitionData, args: Args) -> Any:
             group = p.find_group(name) or p.groups.setdefault(name, Group())
             group.done += len(done)
             p.tallies.note(name, "done", p.now, len(done))
-            p.leave_group(group, len(done), owning=_owns(p, args))
+            p.leave_group(group, len(done))
     p.count("done", finished)
     p.counters["bytes"] = p.counters.get("bytes", 0) - freed if p.jobs else 0
-    tune_tenants(p, owning=_owns(p, args))
+    tune_tenants(p)
     duplicates = sent - finished - len(left)
     if duplicates:
         p.count("duplicate_finish", duplicates)
@@ -74,7 +74,7 @@ def finish_stray(p: PartitionData, args: Args) -> Any:
             group = p.group_of(body)
             group.done += 1
             p.tallies.note(codec.read_group(body), "done", p.now)
-            p.leave_group(group, owning=_owns(p, args))
+            p.leave_group(group)
         if job_id not in p.jobs:
             p.remember(job_id)
     duplicates = (len(args) - 2) // 4 - finished
@@ -82,12 +82,8 @@ def finish_stray(p: PartitionData, args: Args) -> Any:
         p.count("duplicate_finish", duplicates)
     if rolled:
         p.count("rollback_finish", rolled)
-    tune_tenants(p, owning=_owns(p, args))
+    tune_tenants(p)
     return [finished, duplicates, rolled]
-
-
-def _owns(p: PartitionData, args: Args) -> bool:
-    return p.owner is not None and p.owner.nonce == args[0]
 
 
 def _leave(p: PartitionData, epoch: int, job_id: bytes, body: bytes) -> bool:

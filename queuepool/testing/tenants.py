@@ -81,7 +81,7 @@ def shares_of(p: PartitionData, name: bytes) -> tuple[Counter[int], int]:
 def tune_tenants(p: PartitionData, *, owning: bool = False) -> None:
     """Count what may be claimed of bounded tenants, and give them back the seats that they lost.
 
-    owning: the caller claims next.
+    owning: nobody need be told.
     """
     for name, known in p.tenants.items():
         if not known.state:

@@ -148,6 +148,27 @@ def test_jobs_enqueued_to_a_capped_group_wake_the_owner_only_when_they_may_run(
     assert b"w" in snapshot(world)["tokens"]
 
 
+@pytest.mark.parametrize("settings", [{"max_running": 1}, {"serial": 1}])
+@pytest.mark.parametrize("stray", [False, True])
+def test_the_end_of_a_job_wakes_its_own_owner_which_slept_for_lack_of_room(
+    world: World, settings: dict[str, int], stray: bool
+) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a", "b"])
+    configure(world, b"g", **settings)
+    running = w.claim(owned)
+    assert w.claim(owned).taken == 0
+    _take_tokens(world)
+
+    if stray:
+        owned.run(own.finish_stray(owned.ownership, [(running.ids[0], b"", 0, b"")]))
+    else:
+        w.finish(owned, running)
+
+    assert snapshot(world)["tokens"] == [b"w"]
+    assert ids(w.claim(owned)) == ["b"]
+
+
 def _take_tokens(world: World) -> None:
     from tests.contract.test_hold import _take_tokens as take
 

@@ -11,6 +11,7 @@ from queuepool.verbs.owner.gates import admit
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
+from tests.contract.test_hold import _take_tokens as take_tokens
 from tests.contract.test_tenant_settings import counts, hold, status, weigh
 from tests.contract.test_tenants import claimed, fill
 from tests.contract.world import World
@@ -125,6 +126,26 @@ def test_an_idle_consumer_is_woken_when_a_successor_makes_room(world: World) -> 
 
     assert b"w" in snapshot(world)["tokens"]
     assert len(w.claim(new, 100).ids) == 1
+
+
+@pytest.mark.parametrize("stray", [False, True])
+def test_the_end_of_a_job_of_a_bounded_tenant_wakes_its_own_owner(
+    world: World, stray: bool
+) -> None:
+    fill(world, "t", 2)
+    bound(world, "t", 1)
+    owned = world.own()
+    claims = w.claim(owned, 100)
+    assert w.claim(owned, 100).ids == []
+    take_tokens(world)
+
+    if stray:
+        owned.run(own.finish_stray(owned.ownership, [(claims.ids[0], b"", 0, b"")]))
+    else:
+        w.finish(owned, claims)
+
+    assert b"w" in snapshot(world)["tokens"]
+    assert len(w.claim(owned, 100).ids) == 1
 
 
 def test_a_bound_of_a_tenant_and_of_its_group_hold_together(world: World) -> None:

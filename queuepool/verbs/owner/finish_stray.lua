@@ -37,7 +37,6 @@ for i = 3, #ARGV, 4 do
 end
 -- uses: make_way
 
-local owns = owner[1] == ARGV[1]
 local function take_out(id, job) -- remove it from where it is; whether not from this set
   local here = redis.call('ZREM', book, id) == 1
   local elsewhere = false
@@ -45,7 +44,7 @@ local function take_out(id, job) -- remove it from where it is; whether not from
     elsewhere = elsewhere or redis.call('ZREM', base .. ':fl:' .. e, id) == 1
   end
   if here or elsewhere then
-    leave(job.group, 1, owns)
+    leave(job.group, 1)
     return here and 0 or 1
   end
   if redis.call('ZREM', dl, id) == 1 then

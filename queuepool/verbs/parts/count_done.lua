@@ -38,6 +38,6 @@ local function count_done(g, n, text)
   end
   if managed then
     -- uses: tune
-    tune(string.sub(g, #base + 4), owner[1] == ARGV[1])
+    tune(string.sub(g, #base + 4))
   end
 end

@@ -1,6 +1,6 @@
 -- uses: shares, add, wake, give_seat, count_able, place_of
 -- After each change of a managed group: count what may be claimed of it now, and give lanes that
--- are out their seats when something may. Returns how many. owning: the caller claims next
+-- are out their seats when something may. Returns how many. owning: nobody need be told
 local function tune(group, owning)
   local g, mg = base .. ':g:' .. group, base .. ':mg'
   local f = redis.call('HMGET', g, unpack(SETTINGS))

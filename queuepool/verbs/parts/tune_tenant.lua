@@ -1,7 +1,7 @@
 -- uses: tenant_shares, clock, add, whole, wake
 -- After each change of a tenant that is held or bounded: count what may be claimed of it now, and
--- give it the seats back that it lost, when something may. Returns how many. owning: the caller
--- claims next
+-- give it the seats back that it lost, when something may. Returns how many. owning: nobody need be
+-- told
 local function tune_tenant(tenant, owning)
   local record, waiting, sum = base .. ':tn:' .. tenant, {}, 0
   local f = redis.call('HMGET', record, unpack(BOUNDS))

@@ -8,6 +8,6 @@ end
 for _, group in pairs(ends) do
   if group[2] > 0 then
     tally(group[1], 'done', group[2])
-    leave(group[1], group[2], owner[1] == ARGV[1])
+    leave(group[1], group[2])
   end
 end
