@@ -1,7 +1,8 @@
 """Tasks that note when they began and ended, in a file per process, for tests of real consumers.
 
 The directory comes from TEST_RECORDS. A line is `begin|end <job id> <attempt> <monotonic ns>`; one
-write each, so a process that is killed leaves whole lines.
+write each, so a process that is killed leaves whole lines. Tasks of the chaos suite may note `fail`
+in place of `end`.
 """
 
 import asyncio

@@ -1,6 +1,7 @@
 """What a run under a fault shows: events of all processes joined with the final books. Pure.
 
-    events   accept (after the enqueue was acknowledged), begin and end, of each process's own file
+    events   accept (after the enqueue was acknowledged), begin, and end or fail, of each process's
+             own file
     books    counters, states of accepted ids, dead, audit, after the fault was over
     strikes  what was done to which consumer, and when: what excuses a second start
 
@@ -32,13 +33,14 @@ _NAMED = 3  # ids in a violation, and violations of one kind
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution. ended_ns: None when it never ended."""
+    """One execution. ended_ns: None when it never ended. failed: it ended by raising."""
 
     job_id: str
     pid: int
     attempt: int
     began_ns: int
     ended_ns: int | None
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def check(
     lost_allowed and more_starts: what the fault may cost beyond what strikes excuse, for example
     the window of a failover.
     """
-    ended = {run.job_id for run in events.runs if run.ended_ns is not None}
+    ended = {run.job_id for run in events.runs if run.ended_ns is not None and not run.failed}
     lost = _lost(events, books, ended)
     terminals, said_of_books = _terminals(books, ended)
     starts, unexcused = _duplicate_starts(events.runs, strikes)

@@ -19,10 +19,10 @@ def read_events(directory: Path) -> Events:
                 accepted[job_id] = min(ns, accepted.get(job_id, ns))
             elif what == "begin":
                 begun.append(ns)
-            elif what == "end":
-                runs.append(Run(job_id, pid, attempt, begun.pop(0), ns))
+            elif what in ("end", "fail"):
+                runs.append(Run(job_id, pid, attempt, begun.pop(0), ns, failed=what == "fail"))
             else:
-                raise ValueError(f"{path}: {what!r} is neither accept, begin nor end")
+                raise ValueError(f"{path}: {what!r} is neither accept, begin, end nor fail")
         for (job_id, n), begun in open_runs.items():  # those that raised, or were cut short
             runs += [Run(job_id, pid, n, ns, None) for ns in begun]
     return Events(accepted, sorted(runs, key=lambda run: run.began_ns))

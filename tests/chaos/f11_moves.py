@@ -10,25 +10,23 @@ ran in a consumer that was killed; what all places of all partitions counted add
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from queuepool.cli.inspection.moving import Moves
 from queuepool.errors import UnavailableError
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.route import Leave
-from queuepool.process.embedded import EmbeddedServer
 from queuepool.routing.moves import Stage, differing, table_of
 from queuepool.routing.progress import Facts
-from queuepool.routing.topology import Topology, build
 from tests.chaos.checker import Books, Events
 from tests.chaos.registry import Fault, Result, Trial
-from tests.chaos.rig import LEASE_S, Rig, engine, pause
+from tests.chaos.rig import LEASE_S, engine, pause
+from tests.chaos.two_servers import TwoServers
 from tests.integration.coordinator.cluster import Process, look
 
 _ENDS_S = 120.0  # a move; it waits for every server that is away, and for each lease
@@ -55,30 +53,19 @@ _QUICK = _Size(before=2, grown=3, shrunk=1, rate=150, groups=30, blows=1, share=
 _WHOLE = _Size(before=8, grown=12, shrunk=6, rate=2000, groups=200, blows=3, share=50, ms=0)
 
 
-class _World(Rig):
+class _World(TwoServers):
     """Two servers, a queue that begins on the first one, and who leads."""
 
     def __init__(self, directory: Path, size: _Size, binary: Path) -> None:
-        always = ("--appendfsync", "always")
-        super().__init__(directory, partitions=size.before, binary=binary, extra_args=always)
+        placement = f"0-{size.before - 1}=main"
+        super().__init__(directory, placement, partitions=size.before, binary=binary)
         self.size, self.coordinators = size, list[Process]()
-        self.big = EmbeddedServer(directory / "big", extra_args=always, binary=binary)
 
-    def __enter__(self) -> _World:
-        self._ending.enter_context(self.big)
+    def __enter__(self) -> Self:
         super().__enter__()
-        servers = json.dumps(dict(self.topology().servers))
-        placement = f"0-{self.partitions - 1}=main"
-        self.environment = {
-            "QUEUEPOOL_URL": "", "QUEUEPOOL_SERVERS": servers, "QUEUEPOOL_PLACEMENT": placement
-        }  # fmt: skip
         self.pool.route.read(Leave.RECORD)
         self.moves = Moves(self.pool)
         return self
-
-    def topology(self) -> Topology:
-        servers = {"main": self.server.url, "big": self.big.url}
-        return build(servers, self.partitions, f"0-{self.partitions - 1}=main")
 
     def places(self) -> Sequence[Partition]:
         """Return every place that there may have been, by the keys of its partition."""
