@@ -64,7 +64,7 @@ class _Size:
 
 _QUICK = _Size(
     partitions=2, rate=100, lease_s=1.5, blows=("kill", "home"), away_s=(0.0, 0.5),
-    each_s=0.7, ahead_s=4.0,
+    each_s=0.7, ahead_s=3.0,
 )  # fmt: skip
 _WHOLE = _Size(
     partitions=10, rate=100, lease_s=3.0,
@@ -114,14 +114,9 @@ class _World(TwoServers):
 
     def start(self) -> None:
         """Start a consumer for each partition and one that stands by."""
-        for _ in range(self.partitions):
-            self.add()
+        for _ in range(self.partitions + 1):
+            self.consumer(lease_s=self.size.lease_s)
         self.until(lambda: len(self.owners()) == self.partitions, "owners", 60)
-        self.add().says("standing by", 60)
-
-    def add(self) -> ConsumerProcess:
-        """Start a consumer more."""
-        return self.consumer(lease_s=self.size.lease_s)
 
     def overcome(self, blow: Blow) -> None:
         """Note a blow; return when enough jobs began since."""
@@ -134,15 +129,16 @@ class _World(TwoServers):
 
     def kill(self) -> Blow:
         """Kill an owner."""
+        self.standby(lease_s=self.size.lease_s)
         victim = self._owner()
         at_ns = self.strike(victim, signal.SIGKILL, takeover_s=self.size.lease_s + 2).at_ns
         self.over[victim.pid] = at_ns
         self._succeeded(victim)
-        self.add().says("standing by", 30)
         return Blow("kill", at_ns)
 
     def freeze(self) -> Blow:
         """Stop an owner until it was replaced and longer, and let it continue."""
+        self.standby(lease_s=self.size.lease_s)
         victim, lease_s = self._owner(), self.size.lease_s
         strike = self.strike(victim, signal.SIGSTOP, takeover_s=lease_s + 2, lease_s=lease_s)
         # It renewed a third of its lease ago at most, or a little more on a busy machine.
@@ -152,7 +148,6 @@ class _World(TwoServers):
         victim.signal(signal.SIGCONT)
         code = victim.ends()
         assert code == _FENCED, f"the zombie {victim.pid} ended with {code}:\n{victim.log}"
-        self.add().says("standing by", 30)
         return Blow("freeze", strike.at_ns)
 
     def kill_home(self) -> Blow:

@@ -143,6 +143,18 @@ class Rig:
         self.consumers.append(process)
         return process
 
+    def standby(self, **settings: Any) -> None:
+        """Return when a consumer stands by; start one if all that run own a partition."""
+        if sum(process.is_running() for process in self.consumers) <= self.partitions:
+            self.consumer(**settings)
+
+        def is_so() -> bool:
+            pids = set(self.owners().values())
+            spare = [p for p in self.consumers if p.is_running() and p.pid not in pids]
+            return bool(spare) and all("standing by" in process.log for process in spare)
+
+        self.until(is_so, "a standby")
+
     def coordinator(self, *, url: str | None = None, **settings: Any) -> CoordinatorProcess:
         """Start a coordinator; settings are those of COORDINATOR_*. Returns when it is ready."""
         settings["partitions"] = self.partitions
