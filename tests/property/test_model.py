@@ -55,7 +55,7 @@ BROKEN = (
         "I12|overtook",
     ),
     (HomesMachine, "ask", "used - had + stored", "used + stored - stored", "permits in use"),
-    (HomesMachine, "ask", "serial <= last", "serial < last", "I11|runs"),
+    (HomesMachine, "ask", "serial <= last", "serial < last", "I11|runs|permits in use"),
     (HomesMachine, "ask", "if paused == 1 or", "if", "paused"),
 )
 
