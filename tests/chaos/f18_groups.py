@@ -26,7 +26,7 @@ from tests.chaos.actions import enqueue
 from tests.chaos.checker import Books, Events, Run
 from tests.chaos.lanes_checker import at_once, disorder, idle_s, too_many
 from tests.chaos.registry import Fault, Result, Trial
-from tests.chaos.rig import LEASE_S, Rig, engine, pause
+from tests.chaos.rig import Rig, engine, pause
 from tests.integration.consumer.processes import ConsumerProcess
 
 _CAP, _CAP_MS = 3, 20.0
@@ -43,6 +43,7 @@ class _Size:
     """How large a run is: groups, jobs in each; blows: kinds, each struck `rounds` times."""
 
     partitions: int
+    lease_s: float
     serial: int
     serial_jobs: int
     serial_ms: float
@@ -53,11 +54,13 @@ class _Size:
 
 
 _QUICK = _Size(
-    partitions=2, serial=40, serial_jobs=100, serial_ms=10.0, capped=2, capped_jobs=400,
+    partitions=2, lease_s=1.5, serial=40, serial_jobs=100, serial_ms=10.0,
+    capped=2, capped_jobs=400,
     blows=("kill", "stop"), rounds=1,
 )  # fmt: skip
 _WHOLE = _Size(
-    partitions=4, serial=1000, serial_jobs=100, serial_ms=1.0, capped=4, capped_jobs=5000,
+    partitions=4, lease_s=3.0, serial=1000, serial_jobs=100, serial_ms=20.0,
+    capped=4, capped_jobs=5000,
     blows=("kill", "freeze", "stop"), rounds=3,
 )  # fmt: skip
 
@@ -112,7 +115,7 @@ class _World(Rig):
     def start(self) -> None:
         """Start a consumer for each partition and one that stands by."""
         for _ in range(self.partitions + 1):
-            self.consumer(workers=16)
+            self.consumer(workers=16, lease_s=self.size.lease_s)
         self.until(lambda: len(self.owners()) == self.partitions, "owners", 60)
         self.blind.append((0, monotonic_ns()))
 
@@ -129,26 +132,28 @@ class _World(Rig):
 
     def strike_one(self, what: str, partition: int) -> None:
         """Let the owner of a partition be succeeded by one that stands by."""
-        self.standby(workers=16)
+        self.standby(workers=16, lease_s=self.size.lease_s)
         victim = self.owner(partition)
         strikes = {"kill": self._kill, "freeze": self._freeze, "stop": self._stop}
         began_ns = strikes[what](victim)
         former = (None, victim.pid)
         self.until(lambda: self.owners().get(partition) not in former, "a successor")
         if partition == self.partitions - 1:
-            self.blind.append((began_ns, began_ns + int((LEASE_S + 2) * 1e9)))
+            self.blind.append((began_ns, began_ns + int((self.size.lease_s + 2) * 1e9)))
 
     def _kill(self, victim: ConsumerProcess) -> int:
-        at_ns = self.strike(victim, signal.SIGKILL).at_ns
+        at_ns = self.strike(victim, signal.SIGKILL, takeover_s=self.size.lease_s + 2).at_ns
         self.over[victim.pid] = at_ns
         return at_ns
 
     def _freeze(self, victim: ConsumerProcess) -> int:
-        at_ns = self.strike(victim, signal.SIGSTOP, lease_s=LEASE_S).at_ns
+        lease_s = self.size.lease_s
+        strike = self.strike(victim, signal.SIGSTOP, takeover_s=lease_s + 2, lease_s=lease_s)
+        at_ns = strike.at_ns
         # It renewed a third of its lease ago at most, or a little more on a busy machine.
-        self.over[victim.pid] = at_ns + int(LEASE_S / 2 * 1e9)
+        self.over[victim.pid] = at_ns + int(lease_s / 2 * 1e9)
         self.until(lambda: victim.pid not in self.owners().values(), "a successor")
-        pause(LEASE_S / 2)
+        pause(lease_s / 2)
         victim.signal(signal.SIGCONT)
         code = victim.ends()
         assert code == _FENCED, f"the zombie {victim.pid} ended with {code}:\n{victim.log}"
