@@ -76,9 +76,12 @@ class Rig:
 
     @contextmanager
     def consumer(
-        self, workers: int, *, app: str = "benchmarks.tasks", **more: str
+        self, workers: int | None, *, app: str = "benchmarks.tasks", **more: str
     ) -> Iterator[None]:
-        """Run a consumer process of each partition; yields once all are owned."""
+        """Run a consumer process of each partition; yields once all are owned.
+
+        workers: None where CONSUMER_POOLS says it. more: further settings, as variables.
+        """
         partitions = self.pool.partitions()
         environment = {
             **os.environ,
@@ -86,7 +89,7 @@ class Rig:
             "QUEUEPOOL_URL": self.server.url,
             "QUEUEPOOL_PARTITIONS": str(len(partitions)),
             "CONSUMER_APP": app,
-            "CONSUMER_WORKERS": str(workers),
+            **({} if workers is None else {"CONSUMER_WORKERS": str(workers)}),
             "CONSUMER_METRICS_PORT": "-1",
             "CONSUMER_LOG_LEVEL": "WARNING",
         }

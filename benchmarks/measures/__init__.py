@@ -6,9 +6,9 @@ those (see benchmarks.charts).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.measures import costs, fairness, parts, throughput, waiting
+from benchmarks.measures import costs, fairness, lanes, parts, throughput, waiting
 
 Figures = dict[str, float]
 Measure = Callable[[int], Figures]
@@ -28,4 +28,12 @@ MEASURES: dict[str, tuple[Measure, int]] = {
     "groups": (costs.groups, 1_000_000),
     "partitions": (costs.partitions, 1_000),
     "small-groups": (fairness.small_groups, 100_000),
+    "lanes": (lanes.lanes, 50_000),
+    "pools": (lanes.pools, 20_000),
+}
+
+# Of docs/performance.md, and the measures that each needs
+TABLES: Mapping[str, Sequence[str]] = {
+    "bench": [name for name in MEASURES if name not in ("lanes", "pools")],
+    "bench-lanes": ["lanes", "pools"],
 }
