@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +49,9 @@ def main(argv: list[str] | None = None) -> int:
     print(_table(raw))
     for table in whole if flags.write else ():
         figures = {figure: raw[figure] for name in TABLES[table] for figure in by_measure[name]}
-        said = f"Runs: {flags.runs}. Machine: {json.dumps(machine)}."
+        load = f"Load average at the end: {os.getloadavg()[0]:.1f}."
+        scale = "" if flags.scale == 1 else f" Scale: {flags.scale:g}."
+        said = f"Runs: {flags.runs}.{scale} {load} Machine: {json.dumps(machine)}."
         write(table, f"{_table(figures)}\n\n{said}", "performance.md")
     return 0
 

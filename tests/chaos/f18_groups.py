@@ -33,7 +33,7 @@ _CAP, _CAP_MS = 3, 20.0
 _FAILS = 0.125
 # For which fewer run than may while jobs wait: in a row, and of the time. A turn takes a part of
 # the time of a job; a busy machine may stop for seconds, and both are no small part then.
-_IDLE_S, _IDLE_SHARE = 5.0, 0.6
+_IDLE_S, _IDLE_SHARE = 5.0, 0.7
 _LEFT = 200  # jobs, at least, where a blow falls
 _FENCED = 3  # the exit code of a consumer that was replaced
 
