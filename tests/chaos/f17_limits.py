@@ -64,7 +64,7 @@ class _Size:
 
 _QUICK = _Size(
     partitions=2, rate=100, lease_s=1.5, blows=("kill", "home"), away_s=(0.0, 0.5),
-    each_s=0.7, ahead_s=3.0,
+    each_s=0.5, ahead_s=2.4,
 )  # fmt: skip
 _WHOLE = _Size(
     partitions=10, rate=100, lease_s=3.0,
