@@ -12,6 +12,7 @@ from statistics import median
 from time import monotonic, sleep
 
 from benchmarks.rig import rig
+from benchmarks.scale import crowds
 from benchmarks.scale.processes import Seen, fetched, running
 from benchmarks.scale.rows import Row
 
@@ -205,4 +206,7 @@ MEASURES: dict[str, Callable[[float], Iterator[Row]]] = {
     "up": up,
     "producer": producer,
     "dead": dead,
+    "due": crowds.due,
+    "bury": crowds.bury,
+    "cancel": crowds.cancel,
 }

@@ -16,6 +16,7 @@ from queuepool.testing.records import Lane
 from queuepool.testing.tenants import is_bounded
 
 STARTED = 1e12  # scores of in-flight jobs: below, a claim sequence; from here, the ms of a start
+FIRST = 1e14  # less is the score of a job of tier 0 in the index of urgent ones
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
 
 
@@ -158,10 +159,10 @@ class PartitionData(Keyspace):
         return self.wishes.holder_of(unique_key, self.jobs, self.dead)
 
     def delay(self, job_id: bytes, tier: int, due: float) -> None:
-        """Make a job due at a time; the index of those of the first tiers knows it, too."""
+        """Make a job due at a time; the index of urgent ones has those of tier 0 first."""
         self.delayed.add(job_id, due)
         if tier < 2:
-            self.urgent.add(job_id, due)
+            self.urgent.add(job_id, due if tier else due - FIRST)
 
     def unaside(self, job_id: bytes) -> None:
         """Record that a job is no longer delayed, and waits for no task."""

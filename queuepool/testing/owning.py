@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import STARTED, PartitionData, lane_of
+from queuepool.testing.data import FIRST, STARTED, PartitionData, lane_of
 from queuepool.testing.ending import add_dead
 from queuepool.testing.fencing import fence, fence_or_drain
 from queuepool.testing.groups import TIERS
@@ -144,7 +144,9 @@ def promote(p: PartitionData, _args: Args) -> Any:
 
 def _due(p: PartitionData) -> list[bytes]:
     ids = [job_id for _, job_id in p.delayed.up_to(p.now)[:_PROMOTED]]
-    urgent = [job_id for _, job_id in p.urgent.up_to(p.now)[:_PROMOTED]]
+    critical = p.urgent.up_to(p.now - FIRST)
+    high = [entry for entry in p.urgent.up_to(p.now) if entry[0] >= 0]
+    urgent = [job_id for _, job_id in [*critical, *high][:_PROMOTED]]
     for job_id in urgent:
         p.urgent.remove(job_id)
     if len(ids) < _PROMOTED:

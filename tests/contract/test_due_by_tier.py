@@ -42,6 +42,18 @@ def test_urgent_jobs_due_behind_a_flood_are_promoted_first(flooded: World) -> No
     assert found[2:] == [b"n%05d" % i for i in range(98)]
 
 
+def test_a_critical_job_comes_before_a_flood_of_the_next_tier(world: World) -> None:
+    w.enqueue(world, w.names("h", FLOOD), b"h", tier=1, delay_ms=1000)
+    w.enqueue(world, ["critical"], b"k", tier=0, delay_ms=3000)
+    world.advance(60)
+    owned = world.own()
+
+    assert promote_once(owned) == 100
+    assert ready(owned) == [b"critical", *(b"h%05d" % i for i in range(99))]
+    assert promote_once(owned) == 100
+    assert ready(owned) == [b"h%05d" % i for i in range(99, 199)]
+
+
 def test_every_job_is_promoted_once(flooded: World) -> None:
     flooded.advance(60)
     owned = flooded.own()
@@ -71,19 +83,41 @@ def test_a_cancelled_urgent_job_takes_no_place(flooded: World) -> None:
     assert ready(owned)[0] == b"high"
 
 
-def test_the_retry_of_an_urgent_job_comes_first_too(world: World) -> None:
+@pytest.mark.parametrize("tier", [1, 2])
+def test_the_retry_of_an_urgent_job_comes_first_too(world: World, tier: int) -> None:
     w.enqueue(world, ["critical"], b"k", tier=0)
     owned = world.own()
     w.retry(owned, w.claim(owned).ids, delay_ms=2000)
-    w.enqueue(world, w.names("n", FLOOD), delay_ms=1000)
+    w.enqueue(world, w.names("n", FLOOD), tier=tier, delay_ms=1000)
     world.advance(60)
 
     assert promote_once(owned) == 100
     assert ready(owned)[0] == b"critical"
 
 
-def test_an_urgent_job_whose_delay_begins_anew_comes_first_when_it_is_due(world: World) -> None:
+def test_urgent_jobs_that_an_earlier_version_delayed_come_before_the_flood(
+    server_world: World,
+) -> None:
+    world = server_world
     w.enqueue(world, w.names("n", FLOOD), delay_ms=1000)
+    w.enqueue(world, ["critical"], b"k", tier=0, delay_ms=2000)
+    base = world.partition.key
+    due = world.client.zscore(base + b":dl", "critical")
+    assert world.client.zscore(base + b":du", "critical") == due - 1e14
+    world.client.zadd(base + b":du", {"critical": due})
+    world.advance(60)
+    owned = world.own()
+
+    assert promote_once(owned) == 100
+    assert ready(owned)[0] == b"critical"
+    assert not world.client.exists(base + b":du")
+
+
+@pytest.mark.parametrize("tier", [1, 2])
+def test_an_urgent_job_whose_delay_begins_anew_comes_first_when_it_is_due(
+    world: World, tier: int
+) -> None:
+    w.enqueue(world, w.names("n", FLOOD), tier=tier, delay_ms=1000)
     for name, delay_ms in (("critical", 60_000), ("again", 2000)):
         w.enqueue(world, [name], b"k", tier=0, delay_ms=delay_ms, unique={0: b"key"}, until=b"ed")
     world.advance(10)

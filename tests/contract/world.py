@@ -297,7 +297,7 @@ def age(client: Any, base: bytes, ms: int, *, stamps: bool = True) -> None:
             age_limit(client, key, kind, ms)
         elif kind in (b"dl", b"du", b"dead", b"fl", b"lt", b"lw", b"bd"):
             scores = client.zrange(key, 0, -1, withscores=True)
-            client.zadd(key, {m: s - ms if s >= 1e12 else s for m, s in scores})
+            client.zadd(key, {m: s - ms if abs(s) >= 1e12 else s for m, s in scores})
         elif kind in (b"ring", b"tr"):
             seats = [
                 s[:1] + b"%011x" % (int(s[1:12], 16) - ms) + s[12:]

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- promote: move at most 100 delayed jobs that are due to their lanes, those of tiers 0 and 1 first.
+-- promote: move at most 100 delayed jobs that are due to their lanes, tier 0 and then 1 first.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j dl du dg:<group> ua wk at cr er cn dn:<0|1> g:<group>
 --         q:<tier>:<group> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk ex lm ll
@@ -11,10 +11,13 @@
 local base, c, j, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':dl'
 -- uses: fence, clock, check_hashes, end_cancelled, push, wake, group_of, tier_of, stamp_of, unaside
 -- uses: undelay, raise_largest, add, whole, ours, count_ready, push_front, tune
--- uses: probe_tenant
+-- uses: probe_tenant, urgency
 local du = base .. ':du'
 local ids = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100)
-local urgent = redis.call('ZRANGEBYSCORE', du, '-inf', now, 'LIMIT', 0, 100)
+local urgent = redis.call('ZRANGEBYSCORE', du, '-inf', urgency('0', now), 'LIMIT', 0, 100)
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', du, 0, now, 'LIMIT', 0, 100 - #urgent)) do
+  urgent[#urgent + 1] = id
+end
 if #ids == 100 then
   -- uses: promote/urgent_first
 end

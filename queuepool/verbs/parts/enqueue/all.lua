@@ -81,7 +81,9 @@ while i < words do
       local due, at = {}, string.format('%d', now + delay)
       for k, id in ipairs(fresh) do due[2 * k - 1], due[2 * k] = at, id end
       redis.call('ZADD', dl, unpack(due))
-      if tier < '2' then redis.call('ZADD', base .. ':du', unpack(due)) end
+      if tier < '2' then
+        -- uses: enqueue/urgent
+      end
       redis.call('SADD', base .. ':dg:' .. group, unpack(fresh))
       sooner = sooner or redis.call('ZCOUNT', dl, '-inf', '(' .. at) == 0
     elseif n > 0 then -- not all of them wait at their gates

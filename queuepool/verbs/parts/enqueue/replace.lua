@@ -1,4 +1,4 @@
--- uses: group_of, epochs_in_flight, gate_of
+-- uses: group_of, epochs_in_flight, gate_of, urgency
 redis.call('ZCARD', dl)
 redis.call('ZCARD', base .. ':du')
 for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
@@ -27,7 +27,8 @@ replace = function(id, wish, tail, group, delay)
   grown, heaviest = grown + #body - #old, math.max(heaviest, #body)
   if wish.mode == 'd' and redis.call('ZSCORE', dl, id) then
     redis.call('ZADD', dl, now + delay, id)
-    if string.sub(old, 2, 2) < '2' then redis.call('ZADD', base .. ':du', now + delay, id) end
+    local tier = string.sub(old, 2, 2)
+    if tier < '2' then redis.call('ZADD', base .. ':du', urgency(tier, now + delay), id) end
     moved = math.min(moved or now + delay, now + delay)
   end
   return true

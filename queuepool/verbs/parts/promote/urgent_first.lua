@@ -1,4 +1,4 @@
--- More jobs are due than one call promotes: those of the tiers 0 and 1 come first. Entries of `du`
+-- More jobs are due than one call promotes: those of tier 0 and then 1 come first. Entries of `du`
 -- may be out of date, as it is only an index.
 local dues = #urgent > 0 and redis.call('ZMSCORE', dl, unpack(urgent)) or {}
 local first, listed = {}, {}
