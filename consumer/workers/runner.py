@@ -15,9 +15,12 @@ unknown task all just end an attempt.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol
 
@@ -39,6 +42,12 @@ from queuepool.telemetry import running
 from queuepool.telemetry.spans import RunTrace
 from queuepool.verbs.owner.verbs import Ownership
 
+# Between a worker and a handler; it would be the same in each stored traceback.
+_CALLERS = (
+    f"{Path(__file__).parent}/",
+    f"{Path(asyncio.__file__).parent}/",
+    Future.result.__code__.co_filename,
+)
 _FALLBACK = Task(name="unknown", function=lambda: None)
 
 
@@ -235,7 +244,7 @@ def _failure(
             job, End.RETRY, started, ended, task.name, delay_ms=delay_ms, charged=False,
             slow_ms=delay_ms if isinstance(error, RateLimited) else 0,
         )  # fmt: skip
-    return _attempted(job, task, options, started, record_of(error))
+    return _attempted(job, task, options, started, record_of(error, _CALLERS))
 
 
 def _attempted(

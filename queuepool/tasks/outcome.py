@@ -34,13 +34,19 @@ def is_last(reason: str, attempt: int, max_attempts: int) -> bool:
     return reason in _FINAL or attempt >= max_attempts
 
 
-def record_of(error: BaseException) -> ErrorRecord:
-    """Return the record of an exception, however it behaves when inspected."""
+def record_of(error: BaseException, callers: tuple[str, ...] = ()) -> ErrorRecord:
+    """Return the record of an exception, however it behaves when inspected.
+
+    callers: files whose frames are left out of its traceback (see stack).
+    """
     reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), "failed")
     try:
         name = type(error).__qualname__
         return ErrorRecord(
-            reason=reason, type=name, message=_text(error, name), traceback=_traceback(error)
+            reason=reason,
+            type=name,
+            message=_text(error, name),
+            traceback=_traceback(error, callers),
         )
     except BaseException:  # a class whose name cannot be read
         return ErrorRecord(
@@ -57,9 +63,9 @@ def _text(error: BaseException, name: str) -> str:
         return f"<{name}: its text cannot be made>"
 
 
-def _traceback(error: BaseException) -> str:
+def _traceback(error: BaseException, callers: tuple[str, ...]) -> str:
     try:
-        return _plain(stack.text_of(error)[-_MAX_TEXT:])
+        return _plain(stack.text_of(error, callers)[-_MAX_TEXT:])
     except BaseException:
         return ""
 

@@ -20,12 +20,28 @@ _OF_THEIR_OWN = (BaseExceptionGroup, SyntaxError, NameError)
 _known: dict[tuple[int, ...], tuple[str, list[CodeType]]] = {}
 
 
-def text_of(error: BaseException) -> str:
-    """Return what the interpreter would print of an exception, its last frames, without causes."""
+def text_of(error: BaseException, callers: tuple[str, ...] = ()) -> str:
+    """Return what the interpreter would print of an exception, its last frames, without causes.
+
+    callers: how the names of files begin whose frames are left out at the start: of what called the
+    handler, as that is the same for every job.
+    """
+    first = _first_of_handler(error.__traceback__, callers)
     if isinstance(error, _OF_THEIR_OWN):
-        return "".join(traceback.format_exception(error, limit=-MOST_FRAMES, chain=False))
-    stack = _stack_of(error.__traceback__)
-    return stack + "".join(traceback.format_exception_only(error))
+        lines = traceback.format_exception(
+            type(error), error, first, limit=-MOST_FRAMES, chain=False
+        )
+        return "".join(lines)
+    return _stack_of(first) + "".join(traceback.format_exception_only(error))
+
+
+def _first_of_handler(
+    first: TracebackType | None, callers: tuple[str, ...]
+) -> TracebackType | None:
+    frame = first
+    while frame is not None and frame.tb_frame.f_code.co_filename.startswith(callers):
+        frame = frame.tb_next
+    return frame or first  # it was raised by the caller itself
 
 
 def _stack_of(last: TracebackType | None) -> str:

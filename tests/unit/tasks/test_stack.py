@@ -96,3 +96,27 @@ def test_code_made_for_each_call_does_not_fill_the_memory() -> None:
 
 def test_an_exception_that_was_never_raised_has_no_stack() -> None:
     assert stack.text_of(ValueError("x")) == "ValueError: x\n"
+
+
+def test_frames_of_callers_are_left_out_at_the_start_only() -> None:
+    def caller() -> None:
+        scope: dict[str, Callable[[], object]] = {}
+        exec(compile("def f(then): then()", "/theirs/f.py", "exec"), scope)
+        exec(compile("def f(then): then()", "/ours/f.py", "exec"), ours)
+        scope["f"](partial(ours["f"], partial(look_up, "b")))  # type: ignore[call-arg]
+
+    ours: dict[str, Callable[[], object]] = {}
+    error = raised(caller)
+
+    whole = stack.text_of(error)
+    assert stack.text_of(error, ("/ours/",)) == whole  # the test itself called first
+    cut = stack.text_of(error, (__file__, "/ours/"))
+    assert "/theirs/" in cut.splitlines()[1]
+    assert "/ours/" in cut
+    assert cut.splitlines()[-1] == whole.splitlines()[-1]
+
+
+@pytest.mark.parametrize("by", [lambda: look_up("b"), grouped])
+def test_what_only_callers_raise_has_all_its_frames(by: Callable[[], object]) -> None:
+    error = raised(by)
+    assert stack.text_of(error, (__file__,)) == printed(error)

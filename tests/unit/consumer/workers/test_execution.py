@@ -124,6 +124,31 @@ def test_an_exception_is_retried_with_backoff_and_told_in_full(bench: Bench) -> 
     assert len(set(delays)) > 50  # jitter
 
 
+@pytest.mark.parametrize("timeout_s", [None, 9])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_traceback_begins_with_the_handler(
+    bench: Bench, is_async: bool, timeout_s: float | None
+) -> None:
+    async def fail_later() -> None:
+        raising(OSError("no disk"))()
+
+    plain = raising(OSError("no disk"))
+    outcome = bench.run(fail_later if is_async else plain, timeout_s=timeout_s)
+
+    lines = error_of(outcome)["traceback"].splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[1].endswith("in fail_later" if is_async else "in handler")
+    assert lines[-1] == "OSError: no disk"
+
+
+def test_a_traceback_of_what_a_worker_raises_itself_is_whole(bench: Bench) -> None:
+    def handler(n: int) -> None: ...
+
+    lines = error_of(bench.run(handler, {}))["traceback"].splitlines()
+    assert lines[1].endswith("in run")
+    assert lines[-1].startswith("TypeError")
+
+
 @pytest.mark.parametrize(
     ("attempt", "end"), [(1, End.RETRY), (2, End.RETRY), (3, End.BURY), (7, End.BURY)]
 )
