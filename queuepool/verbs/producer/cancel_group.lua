@@ -34,9 +34,8 @@ local cut = ours('HGET', g, 'cancelled_at')
 cut = cut and whole(cut) or -1
 if cut < 0 then cursor = 'start' end -- also if a failover lost the cut: start over
 
-local function old(body) return body and stamp_of(body) <= cut end
 local function cut_off(body)
-  return old(body) and group_of(body) == group
+  return body and stamp_of(body) <= cut and group_of(body) == group
 end
 
 -- Ids of the group in the in-flight sets of owners; that of an owner that left is in rec
@@ -52,32 +51,7 @@ local function running()
   return found
 end
 
--- Takes what is to be cancelled from the front of a lane, of the group by its name. Returns how
--- many jobs; how many ids left the lane; whether there may be more
-local function clear(list)
-  local ids = redis.call('LRANGE', list, 0, 199)
-  local bodies, n, jobs = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}, 0, 0
-  while n < #ids and (not bodies[n + 1] or old(bodies[n + 1])) do
-    n = n + 1
-    if bodies[n] then
-      jobs = jobs + 1
-      gone[#gone + 1] = ids[n]
-      size = size + #bodies[n]
-    else
-      redis.call('HDEL', base .. ':cx', ids[n])
-    end
-  end
-  local more = n == 200
-  -- The last id stays as a mark: a seat in the ring has a lane
-  if n > 0 and n == redis.call('LLEN', list) then
-    n = n - 1
-    redis.call('HSET', base .. ':cx', ids[n + 1], 1)
-  end
-  if n > 0 then redis.call('LPOP', list, n) end
-  return jobs, n, more
-end
-
--- uses: make_way
+-- uses: cancel_group/clear, make_way
 if cursor == 'start' then
   -- No job has a later stamp
   cut, cursor = math.max(now, newest_cut(redis.call('HGET', c, 'cut')) + 1), 'lanes'
@@ -129,10 +103,14 @@ else
   for _, id in ipairs(running()) do asked = asked + 1; redis.call('HSET', cn, id, now) end
   if asked > 0 then wake('c') end
 end
-for _, id in ipairs(gone) do tell(id, 'c') end -- before their bodies are gone
 if #gone > 0 then
+  if string.find(table.concat(gone, ' '), '~', 1, true) then -- of batches
+    for _, id in ipairs(gone) do tell(id, 'c') end -- before their bodies are gone
+  end
   for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do
-    redis.call('HDEL', base .. ':' .. k, unpack(gone))
+    if redis.call('EXISTS', base .. ':' .. k) == 1 then
+      redis.call('HDEL', base .. ':' .. k, unpack(gone))
+    end
   end
   let_go(gone, 1, #gone)
   for k, id in ipairs(gone) do gone[k] = '!' .. id end
