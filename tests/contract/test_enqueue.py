@@ -1,6 +1,7 @@
 """Accepting jobs: once each, within limits, now or later."""
 
 from queuepool.models import JobState
+from queuepool.protocol import codec
 from queuepool.verbs.producer.verbs import Full
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
@@ -114,6 +115,26 @@ def test_delayed_jobs_wait_for_their_time_and_then_join_the_tail(world: World) -
     world.advance(5)
     assert w.promote(owned).next_due_ms is None
     assert w.drain(owned) == ["late"]
+
+
+def test_jobs_of_several_groups_that_are_due_in_turn_go_to_their_own_lanes(world: World) -> None:
+    groups = [b"a", b"ab", b"a", b"a", b"b", b"ab", b"a"]
+    for place, group in enumerate(groups):
+        w.enqueue(world, [f"j{place}"], group, tier=place % 2 + 2, delay_ms=1_000 + place)
+    world.partition.cancel_group(b"b")
+    world.advance(2)
+    owned = world.own()
+
+    assert w.promote(owned).promoted == 6
+    found: dict[tuple[int, bytes], list[bytes]] = {}
+    claims = w.claim(owned)
+    for job_id, body in zip(claims.ids, claims.bodies, strict=True):
+        found.setdefault((int(body[1:2]), codec.read_group(body)), []).append(job_id)
+    assert found == {
+        (2, b"a"): [b"j0", b"j2", b"j6"],
+        (3, b"a"): [b"j3"],
+        (3, b"ab"): [b"j1", b"j5"],
+    }
 
 
 def test_promote_takes_a_hundred_and_says_that_more_are_due(world: World) -> None:

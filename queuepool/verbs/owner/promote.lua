@@ -27,12 +27,17 @@ if #ids > 0 then
 end
 local aside = #ids > 0 and redis.call('HLEN', base .. ':ua') > 0 -- rare
 local groups, tiers, lanes, ended, most = {}, {}, {}, {}, 0
+local group, name, named = nil, '', nil -- named: how the body has the name
 local largest = #ids > 0 and redis.call('HGET', c, 'largest')
 for k, id in ipairs(ids) do
   local body = bodies[k]
   if body then
-    local tier, name = tier_of(body), group_of(body)
-    local group = groups[name]
+    -- Jobs that are due together are mostly of one group: that of the job before
+    if string.sub(body, 17, 18 + #name) ~= named then
+      name = group_of(body)
+      named, group = string.sub(body, 17, 18 + #name), groups[name]
+    end
+    local tier = tier_of(body)
     if not group then
       ours('SCARD', base .. ':dg:' .. name)
       probe_tenant(name)
@@ -42,7 +47,7 @@ for k, id in ipairs(ids) do
       groups[name] = group
     end
     group.ids[#group.ids + 1] = id
-    if stamp_of(body) <= group.cut then
+    if group.cut >= 0 and stamp_of(body) <= group.cut then
       ended[#ended + 1] = {id = id, g = base .. ':g:' .. name, size = #body}
     else
       most = math.max(most, #body)
