@@ -193,6 +193,27 @@ def test_a_buried_job_keeps_its_payload_and_error(world: World) -> None:
     assert world.partition.group(b"g").dead == 1
 
 
+def test_jobs_that_died_with_others_keep_their_own_attempts_and_errors(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a", "b"], b"g")
+    w.enqueue(world, ["c"], b"h")
+    for ids in ([b"a", b"c"], [b"c"]):
+        w.claim(owned)
+        w.retry(owned, ids)
+        owned.run(own.hand_back(owned.ownership, [i for i in (b"a", b"b") if i not in ids]))
+        w.promote(owned)
+    w.claim(owned)
+
+    errors = [(i, b'{"reason":"failed","message":"%s"}' % i) for i in (b"c", b"gone", b"a", b"b")]
+    assert owned.run(own.bury(owned.ownership, errors, **w.KEEP)).status == b"b0bb"
+
+    dead = {job.job_id: job for job in world.partition.dead()}
+    assert {i: (job.attempts, job.error.message) for i, job in dead.items()} == {
+        "a": (2, "a"), "b": (1, "b"), "c": (3, "c"),
+    }  # fmt: skip
+    assert (w.bury(owned, []), w.bury(owned, [b"gone"])) == (b"", b"0")
+
+
 def test_dead_jobs_are_bounded_by_number(world: World) -> None:
     owned = world.own()
     ids = w.names("j", 6)

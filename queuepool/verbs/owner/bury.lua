@@ -15,22 +15,29 @@ local c, j, dead = base .. ':c', base .. ':j', base .. ':dead'
 -- uses: probe_tenant, leave
 check_hashes('at', 'cr', 'er', 'pr', 'cn')
 
-local jobs, ids, status, known = {}, {}, {}, {}
+local asked, jobs, ids, status, known, seen_groups = {}, {}, {}, {}, {}, {}
+for i = 6, #ARGV, 3 do asked[#asked + 1] = ARGV[i] end
+if #asked == 0 then return {'', 0} end -- commands below want an id
+local booked = redis.call('ZMSCORE', book, unpack(asked))
+local bodies = redis.call('HMGET', j, unpack(asked))
 local bytes = whole(redis.call('HGET', c, 'dead_bytes'))
-for i = 6, #ARGV, 3 do
-  local id = ARGV[i]
-  local body = not known[id] and redis.call('ZSCORE', book, id) and redis.call('HGET', j, id)
-  if body and is_claimed(body, ARGV[i + 2]) then
-    local job = {id = id, group = group_of(body), size = #body, problem = ARGV[i + 1]}
+for k, id in ipairs(asked) do
+  local body = not known[id] and booked[k] and bodies[k]
+  if body and is_claimed(body, ARGV[3 * k + 5]) then
+    local job = {id = id, group = group_of(body), size = #body, problem = ARGV[3 * k + 4]}
     known[id], jobs[#jobs + 1], ids[#ids + 1], bytes = true, job, id, bytes + #body
-    probe_tenant(job.group)
-    ours('HLEN', base .. ':g:' .. job.group)
-    status[#status + 1] = 'b'
+    if not seen_groups[job.group] then
+      seen_groups[job.group] = true
+      probe_tenant(job.group)
+      ours('HLEN', base .. ':g:' .. job.group)
+    end
+    status[k] = 'b'
   else
-    status[#status + 1] = '0'
+    status[k] = '0'
   end
 end
 if #jobs == 0 then return {table.concat(status), 0} end
+local attempts = redis.call('HMGET', base .. ':at', unpack(ids))
 local function is_over(count, size, at)
   return count > tonumber(ARGV[3]) or size > tonumber(ARGV[4]) or now - at > tonumber(ARGV[5])
 end
@@ -48,7 +55,15 @@ end
 redis.call('ZREM', book, unpack(ids))
 redis.call('HDEL', base .. ':pr', unpack(ids))
 redis.call('HDEL', base .. ':cn', unpack(ids))
-for _, id in ipairs(ids) do add(base .. ':at', id, 1) end
+local first = {} -- ids that have not failed before, and their attempts
+for k, id in ipairs(ids) do
+  if attempts[k] then
+    add(base .. ':at', id, 1)
+  else
+    first[#first + 1], first[#first + 2] = id, 1
+  end
+end
+if #first > 0 then redis.call('HSET', base .. ':at', unpack(first)) end
 add(c, 'failed', #jobs)
 local groups, died = bury_all(jobs)
 for _, group in ipairs(groups) do leave(group, died[group]) end
