@@ -154,6 +154,21 @@ def test_jobs_enqueued_after_a_cancel_are_not_touched(world: World) -> None:
     assert sorted(w.drain(owned)) == ["late", "new"]
 
 
+def test_jobs_enqueued_between_the_steps_of_a_cancel_stay(world: World) -> None:
+    w.enqueue(world, w.names("j", 199))
+    w.enqueue(world, w.names("k", 100))
+    cursor, cancelled, _asked = world.partition.run(produce.cancel_group(b"g", b"start"))
+    w.enqueue(world, ["later"])
+
+    while cursor:
+        cursor, more, _asked = world.partition.run(produce.cancel_group(b"g", cursor))
+        cancelled += more
+
+    assert cancelled == 299
+    assert w.claim(world.own(), 200).ids == [b"later"]
+    assert world.partition.group(b"g").left == 1
+
+
 def test_a_job_of_a_cancelled_group_is_dropped_wherever_it_turns_up(world: World) -> None:
     owned = world.own()
     w.enqueue(world, ["retried", "running"])
