@@ -55,5 +55,8 @@ def test_the_page_has_a_row_of_each_measure() -> None:
         "`up",
         "producer",
         "dead",
+        "due together",
+        "that die",
+        "cancel of",
     ):
         assert word in table
