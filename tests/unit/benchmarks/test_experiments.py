@@ -8,7 +8,10 @@ from benchmarks import experiments as made
 from coordinator.policy import make_policy
 
 PAGE = made.PAGE.read_text()
-pytestmark = pytest.mark.xdist_group("experiments")  # which are simulated once
+pytestmark = [
+    pytest.mark.xdist_group("experiments"),  # which are simulated once
+    pytest.mark.thorough,
+]
 
 
 @pytest.fixture(scope="module")

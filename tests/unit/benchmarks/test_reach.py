@@ -9,6 +9,8 @@ from benchmarks.scale.reach import Row
 from tests.paths import ROOT
 from tools.tables import replaced
 
+pytestmark = pytest.mark.thorough
+
 DOCS = ROOT / "docs"
 
 

@@ -9,6 +9,8 @@ from queuepool import __version__
 from queuepool.cli import main
 from queuepool.cli.exits import Exit
 
+pytestmark = pytest.mark.thorough
+
 HEAVY = ("grpc", "google.protobuf", "pydantic", "pydantic_settings", "rich", "prometheus_client")
 
 

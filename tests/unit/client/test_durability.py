@@ -223,6 +223,7 @@ def test_in_memory_every_durability_is_accepted(durability: Durability) -> None:
     assert pool.config.durability is durability
 
 
+@pytest.mark.thorough
 def test_the_settings_are_read_from_the_environment() -> None:
     code = (
         "import queuepool; c = queuepool.QueuePool.from_env().config;"

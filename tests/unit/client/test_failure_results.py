@@ -61,6 +61,7 @@ def test_an_async_pool_and_jobs_of_several_tasks_do_the_same(pool: MemoryPool) -
     assert asyncio.run(enqueue()) == (300, 0)
 
 
+@pytest.mark.thorough
 def test_what_it_takes_is_what_is_on_its_way(pool: MemoryPool) -> None:
     tracemalloc.start()
     rows = ({"to": n} for n in range(15_000))

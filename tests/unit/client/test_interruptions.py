@@ -15,7 +15,7 @@ from queuepool.testing import AsyncMemoryServer
 from tests.striking import Struck, struck_at
 from tests.unit.client.faulty import FaultyServer, faulty_pool, stored
 
-pytestmark = pytest.mark.usefixtures("unraisable_is_dropped")
+pytestmark = [pytest.mark.usefixtures("unraisable_is_dropped"), pytest.mark.thorough]
 OURS = tuple(
     f"queuepool/{name}.py"
     for name in (

@@ -112,6 +112,7 @@ def test_a_hundred_thousand_jobs_have_a_hundred_thousand_ids() -> None:
     assert len(set(ids)) == 100_000
 
 
+@pytest.mark.thorough
 def test_over_many_partitions_few_jobs_are_held_back() -> None:
     made, taken, yielded, worst = producer(4096), 0, 0, 0
 

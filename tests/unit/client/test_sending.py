@@ -13,6 +13,8 @@ from queuepool import EnqueueStatus, InvalidInputError, Job, QueueFullError, Una
 from queuepool.client.pipeline import _MAX_PIPES
 from tests.unit.client.faulty import faulty_pool, stored
 
+pytestmark = pytest.mark.thorough
+
 Rows = list[dict[str, int]]
 
 

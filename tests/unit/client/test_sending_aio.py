@@ -21,6 +21,8 @@ from queuepool import (
 from queuepool.testing import AsyncMemoryServer
 from tests.unit.client.faulty import FaultyServer, faulty_pool, stored
 
+pytestmark = pytest.mark.thorough
+
 Act = Callable[[AsyncQueuePool], Coroutine[Any, Any, Any]]
 
 

@@ -15,6 +15,8 @@ from coordinator.simulator.load import loads_of
 from coordinator.simulator.scenario import Burst, Flow, Scenario, Stream
 from queuepool.models.eta import Eta, Pace, at_rate, foretell, last_of
 
+pytestmark = pytest.mark.thorough
+
 _FADE_S = 15.0
 
 

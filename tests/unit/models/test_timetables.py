@@ -113,6 +113,7 @@ DAY = st.sampled_from(["*", "*/2", "1,8,29", "25", "L"])
 WEEK = st.sampled_from(["*", "SUN", "SAT-SUN", "1-5"])
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(ZONES), st.sampled_from(CHANGES), FIELD, HOUR, DAY, WEEK)
 def test_it_is_due_when_an_observer_of_the_clock_says_so(

@@ -39,6 +39,7 @@ def test_an_id_has_fourteen_safe_characters_and_names_its_slot(
         assert ids.hinted_slot(made) == slot
 
 
+@pytest.mark.thorough
 def test_ids_keep_all_the_entropy_given() -> None:
     hint = ids.hint_of(7)
     made = ids.new_ids(200_000, os.urandom(2_100_000), hint)

@@ -38,6 +38,7 @@ def test_a_key_has_the_slot_that_is_written_down(
     assert (found, partition_of(found, 4), partition_of(found, 8)) == (slot, of_4, of_8)
 
 
+@pytest.mark.thorough
 def test_another_process_with_another_hash_seed_agrees() -> None:
     code = (
         "from queuepool.routing.slots import *\n"

@@ -17,6 +17,8 @@ from queuepool import After, InvalidInputError, JobCancelled, JobContext, Regist
 from queuepool.testing import MemoryPool
 from queuepool.testing.faults import FaultKind, Ledger, Scenario, Verdict, try_faults
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def registry() -> Registry:

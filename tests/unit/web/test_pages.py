@@ -20,6 +20,8 @@ from tests.unit.web.conftest import OPERATOR, VIEWER, Browser, MakeSite, Site
 from tests.unit.web.coordinator import state
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 HTML = "<script>alert(1)</script>"
 registry = Registry()
 

@@ -17,6 +17,8 @@ from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.unit.consumer.core.world import World
 
+pytestmark = pytest.mark.thorough
+
 
 class Cluster:
     """Workers of one owner, whose jobs take as long as their group says."""

@@ -11,6 +11,8 @@ from consumer.core.jobs import ClaimedJob, End, Outcome, claimed
 from tests.unit.consumer.core.slow_loop import SlowLoop
 from tests.unit.consumer.core.world import World
 
+pytestmark = pytest.mark.thorough
+
 
 def _job(group: bytes, n: int) -> ClaimedJob:
     body = b"12" + b"0" * 11 + b"007" + b"%02x" % len(group) + group

@@ -12,6 +12,8 @@ from queuepool.verbs import is_fenced
 from queuepool.verbs.owner import verbs as own
 from tests.unit.consumer.core.world import Fate, World
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("fate", [Fate.NEVER_SENT, Fate.ANSWER_LOST])
 def test_a_claim_whose_answer_was_lost_is_found_and_starts_after_all(fate: Fate) -> None:

@@ -6,6 +6,8 @@ from consumer.core.suspects import MOST_WAITING, SETTLE_S, SHARED_S, WINDOWS_S
 from tests.unit.consumer.core.poisoned import Ward, ward
 from tests.unit.consumer.core.world import LEASE_S, Fate, World
 
+pytestmark = pytest.mark.thorough
+
 
 def after_crashes(times: int, *, jobs: int = 4, workers: int = 4, **settings: object) -> World:
     """Return a world whose jobs ran in so many crashes, owned again."""

@@ -12,6 +12,8 @@ from consumer.workers.timeouts import Timekeeper, _raise_in, _StrikeError
 from queuepool.errors import JobTimeoutError
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def keeper() -> Iterator[Timekeeper]:

@@ -73,6 +73,7 @@ def decided(epoch: int, partitions: int) -> list[DecisionRecord]:
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_cycle_in_which_4_000_partitions_are_decided_loses_none() -> None:
     ledger = Ledger(4_000, keep=200_000)
 

@@ -19,6 +19,8 @@ from queuepool.testing import MemoryPool, run_jobs
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 
+pytestmark = pytest.mark.thorough
+
 registry = Registry()
 ran: list[str] = []
 

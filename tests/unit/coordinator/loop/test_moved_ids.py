@@ -14,6 +14,8 @@ from queuepool.servers import Reply
 from queuepool.testing.server import AsyncMemoryServer
 from tests.unit.coordinator.loop.moving import KEYS, Queue
 
+pytestmark = pytest.mark.thorough
+
 
 def own_ids(queue: Queue, count: int = 3) -> list[EnqueueStatus]:
     jobs = (

@@ -18,6 +18,8 @@ from queuepool.verbs.producer.verbs import ANY_VERSION
 from tests.contract import world as w
 from tests.unit.coordinator.loop.moving import KEYS, Died, Queue
 
+pytestmark = pytest.mark.thorough
+
 ORDER = {key: list(range(3)) for key in KEYS}
 
 

@@ -15,6 +15,8 @@ from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.unit.coordinator.loop.moving import KEYS, Died, Mortal, Queue
 
+pytestmark = pytest.mark.thorough
+
 ORDER = {key: list(range(3)) for key in KEYS}
 
 

@@ -52,6 +52,7 @@ def test_the_reference_run_stays_within_93_percent_of_the_ideal() -> None:
     assert makespan_s <= IDEAL_S / 0.93
 
 
+@pytest.mark.thorough
 def test_scattered_service_times_never_cause_a_false_alarm_in_the_reference_run() -> None:
     for seed in range(4):
         checked, unchecked = (bulk(cv=1.0, seed=seed, gain_check=check) for check in (True, False))

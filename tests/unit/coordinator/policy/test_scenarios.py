@@ -12,6 +12,8 @@ import pytest
 from coordinator.policy import POLICIES
 from tests.unit.coordinator.policy.scenario import LINE, load, report
 
+pytestmark = pytest.mark.thorough
+
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
 REWRITE = os.environ.get("QUEUEPOOL_REWRITE") == "1"
 

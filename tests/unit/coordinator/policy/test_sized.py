@@ -199,6 +199,7 @@ def run_of(*streams: Stream, limits: tuple[Limit, ...] = (), seed: int = 0) -> t
     return Scorecard(scenario).score(POLICY)
 
 
+@pytest.mark.thorough
 def test_scattered_service_times_never_cause_a_false_alarm() -> None:
     for seed in range(4):
         bulk = Stream(name="bulk", cv=1.0, arrivals=(Burst(at_s=10.5, count=20_000),))

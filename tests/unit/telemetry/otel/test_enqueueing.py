@@ -131,6 +131,7 @@ print([name for name in sys.modules if name.startswith("opentelemetry.")])
 """
 
 
+@pytest.mark.thorough
 def test_nothing_needs_opentelemetry_to_be_installed() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _WITHOUT],
@@ -145,6 +146,7 @@ def test_nothing_needs_opentelemetry_to_be_installed() -> None:
     assert 'pip install "queuepool[otel]"' in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_provider_that_the_environment_names_is_in_use_before_anyone_asked_for_it() -> None:
     code = (
         "from opentelemetry import trace\n"

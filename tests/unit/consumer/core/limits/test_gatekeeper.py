@@ -302,6 +302,7 @@ def test_what_one_limit_grants_is_not_wasted_while_another_admits_nothing() -> N
     assert started >= 9
 
 
+@pytest.mark.thorough
 def test_a_look_at_many_gates_costs_what_changed() -> None:
     world = World()
     names = {f"account-{n}": 1 for n in range(5000)}

@@ -20,7 +20,7 @@ from tests.unit.consumer.workers.processes.conftest import Bench
 from tests.waiting import wait_until
 
 MakeBench = Callable[..., Bench]
-pytestmark = pytest.mark.xdist_group("process_pool")
+pytestmark = [pytest.mark.xdist_group("process_pool"), pytest.mark.thorough]
 
 
 def message(outcome: Outcome) -> str:

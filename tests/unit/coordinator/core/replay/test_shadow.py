@@ -15,6 +15,8 @@ from coordinator.simulator.scenario import Blind, Burst, Scenario, Stream
 from coordinator.simulator.scorecard import Scorecard
 from tests.unit.coordinator.core.replay.cycles import bursty, cycles_of
 
+pytestmark = pytest.mark.thorough
+
 
 def compared(cycles: Iterable[Cycle], name: str, **settings: int) -> Comparison:
     cycles = list(cycles)
