@@ -29,7 +29,7 @@ demo: $(VENV)/.installed-run ## watch bulk work being spread over workers, while
 
 # What every change can wait for: no server, nothing that measures time or is thorough.
 quick: check ## run every check, unit tests, and contract tests in memory: under a minute
-	$(PYTEST) -n $(WORKERS) --dist loadgroup -m "not slow and not serial and not server and not thorough" \
+	$(PYTEST) -n 4 --dist loadgroup -m "not slow and not serial and not server and not thorough" \
 		tests/unit tests/contract
 
 # Tests wait for servers and processes for two thirds of their time: three for a core keep both

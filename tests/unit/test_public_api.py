@@ -96,6 +96,7 @@ def test_the_version_is_that_of_the_package() -> None:
     assert queuepool.__version__ == project["version"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("module", ["queuepool", "queuepool.testing"])
 def test_an_import_brings_nothing_heavy(module: str) -> None:
     code = f"import sys, {module}; print([m for m in {HEAVY!r} if m in sys.modules])"

@@ -17,6 +17,8 @@ from tests.paths import ROOT
 from tests.processes import running
 from tests.waiting import process_is_gone, wait_until
 
+pytestmark = pytest.mark.thorough
+
 WAITS = "import signal; signal.pause()"
 STUBBORN = (
     "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True)\n"

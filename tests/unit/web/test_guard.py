@@ -164,6 +164,7 @@ def test_settings_that_protect_nothing_are_refused(given: dict[str, str]) -> Non
         load_settings(given)
 
 
+@pytest.mark.thorough
 def test_nothing_of_the_page_is_imported_before_it_is_used() -> None:
     code = (
         "import sys, queuepool, consumer.__main__, queuepool.cli.commands.up\n"

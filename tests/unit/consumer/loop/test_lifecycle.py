@@ -23,6 +23,8 @@ from queuepool.testing import MemoryPool, MemoryServer
 from queuepool.verbs.owner import verbs as own
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 
 class Running:
     """A consumer in a thread."""

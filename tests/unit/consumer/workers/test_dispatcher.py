@@ -105,6 +105,7 @@ def test_jobs_that_have_not_started_can_be_taken_back(bench: Bench) -> None:
     assert (bench.dispatcher.queued, bench.dispatcher.spare) == (0, -2)
 
 
+@pytest.mark.thorough
 def test_every_job_ends_once(bench: Bench) -> None:
     for name in bench.permits:
         bench.release(name, 1000)

@@ -158,6 +158,7 @@ def test_one_with_many_connections_does_not_close_that_of_somebody_else(serve: S
             assert read_all(client).startswith(b"HTTP/1.1 200 OK")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("addresses", [1, 300])
 def test_honest_requests_are_answered_whoever_holds_connections(
     serve: Serve, addresses: int
