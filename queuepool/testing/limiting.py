@@ -105,8 +105,8 @@ def ask(p: PartitionData, args: Args) -> Any:
     d = limit.definition or Definition()
     if paused or epoch < p.asking.get(partition, 0):
         wants, total = 0, 0
-    if epoch < p.asking.get(partition, 0) and asker not in limit.entries:
-        held = 0
+    if epoch < p.asking.get(partition, 0):
+        held = min(held, entry.permits)
     limit.rewind(us)
     pace = limit.pace_of(d)
     asking = _Asker(limit, d, asker, entry, p.now, min(wants, 1000), held, total, pace)

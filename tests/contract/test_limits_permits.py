@@ -269,6 +269,8 @@ def test_one_that_is_over_cannot_take_permits_by_saying_that_it_holds_them(world
     home.ask(owner(1, epoch=5), held=3, wanted=3)
 
     assert held_at(world) == 0
+    home.ask(owner(1, epoch=5), held=3, wanted=3)  # another one that came late
+    assert held_at(world) == 0
     assert home.ask(owner(2), wanted=4).permits == 4
 
 

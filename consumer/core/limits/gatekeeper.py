@@ -69,12 +69,21 @@ class Gatekeeper:
     # -- what is known -----------------------------------------------------------------------------
 
     def on_gates(
-        self, found: Iterable[Gate], *, armed: bool, first: bool = True, last: bool = True
+        self,
+        found: Iterable[Gate],
+        *,
+        armed: bool,
+        claims: bool = False,
+        first: bool = True,
+        last: bool = True,
     ) -> None:
-        """Learn what waits where. armed: a claim may be carried out, and its reply unread.
+        """Learn what waits where.
 
-        first, last: of the pages in which all gates are listed.
+        armed: a claim may be carried out, and its reply unread. claims: or it was carried out in
+        this turn, perhaps before this, and its reply comes next. first, last: of the pages in which
+        all gates are listed.
         """
+        claims = armed or claims
         if first:
             self.gates.read_again()
             self._whole = True
@@ -86,13 +95,13 @@ class Gatekeeper:
             view.seen, view.parked = self.gates.reading, gate.parked
             if self._lost and self._whole:
                 view.planned = 0
-            self._note_waiting(view, gate.waiting, view.waiting, armed=armed)
+            self._note_waiting(view, gate.waiting, view.waiting, claims=claims)
             self.gates.changed(view)
         if last and self._whole:
-            self._on_all_read()
+            self._on_all_read(claims=claims)
 
-    def on_admitted(self, admitted: Admitted, now_s: float, *, armed: bool) -> None:
-        """Learn what an admission did. armed: as for on_gates."""
+    def on_admitted(self, admitted: Admitted, now_s: float, *, claims: bool) -> None:
+        """Learn what an admission did. claims: as for on_gates, or armed."""
         view = self.gates.known.get(admitted.limits)
         if view is None:
             return
@@ -100,7 +109,7 @@ class Gatekeeper:
             view.take_back(view.tokens.pop())
         view.planned, view.parked = 0, admitted.left
         known = view.waiting + admitted.admitted
-        self._note_waiting(view, admitted.waiting, known, armed=armed)
+        self._note_waiting(view, admitted.waiting, known, claims=claims)
         if admitted.admitted or admitted.cancelled or not admitted.left:
             view.rests_s = 0.0
         elif admitted.requested:
@@ -258,13 +267,13 @@ class Gatekeeper:
         for view in self._resting.wake(until_s):
             self.gates.changed(view)
 
-    def _on_all_read(self) -> None:
+    def _on_all_read(self, *, claims: bool) -> None:
         """At gates that were not seen nothing waits, nor was anything admitted."""
         for view in [v for v in self.gates.known.values() if v.seen != self.gates.reading]:
             view.parked = view.planned = 0
-            self._note_waiting(view, 0, 0, armed=False)
+            self._note_waiting(view, 0, view.waiting, claims=claims)
             self.gates.changed(view)
-        self._whole = self.unsure = False
+        self._whole, self.unsure = False, self.unsure and claims
         if self._lost:
             self._lost = False
             for share in self.gates.limits.values():
@@ -279,13 +288,13 @@ class Gatekeeper:
         self.gates.changed(view)
         return view.name, jobs, most
 
-    def _note_waiting(self, view: GateView, told: int, known: int, *, armed: bool) -> None:
-        if not armed:
+    def _note_waiting(self, view: GateView, told: int, known: int, *, claims: bool) -> None:
+        if not claims:
             view.stranded = min(view.stranded, told)
         told = max(0, told - view.stranded)
         # Fewer than known: claimed, as a reply will tell, or cancelled; look again then.
-        self.unsure = self.unsure or (armed and known > told)
-        waiting = max(told, known) if armed else told
+        self.unsure = self.unsure or (claims and known > told)
+        waiting = max(told, known) if claims else told
         self.waiting += waiting - view.waiting
         view.set_waiting(waiting)
         self._unclaimed.note(view)

@@ -42,6 +42,7 @@ class Admit(Step):
         found: list[Verb[Any]] = []
         if turn.now_s >= state.gates_s:
             found.append(gates(self._cursor))
+            turn.looks = state.looks
         planned = state.gatekeeper.plan(turn.now_s)
         found += (admit(state.ownership, g, n, most_waiting=most) for g, n, most in planned)
         self._admits = bool(planned)
@@ -50,12 +51,15 @@ class Admit(Step):
 
     def on_reply(self, reply: Any, turn: Turn) -> None:
         keeper, armed = self._state.gatekeeper, self._state.armed is not None
+        # The claim of this turn comes first where a server has lost the other script
+        claims = armed or turn.claiming > 0
         if isinstance(reply, Admitted):
-            keeper.on_admitted(reply, turn.replied_s, armed=armed)
+            keeper.on_admitted(reply, turn.replied_s, claims=claims)
             return
         first, self._cursor = self._cursor == b"0", reply.cursor
         last, quiet = reply.cursor == b"0", reply.earlier == 0
-        keeper.on_gates(reply.gates, armed=armed, first=first, last=last)
+        keeper.on_gates(reply.gates, armed=armed, claims=claims, first=first, last=last)
+        self._state.looks = self._state.looks and not last
         if quiet:
             keeper.earlier.on_quiet(used=reply.used)
         if not last:

@@ -34,8 +34,8 @@ if ARGV[8] ~= '' and ARGV[8] ~= known.code and definition_of(ARGV[8]) then
 end
 local d = definition_of(known.set) or definition_of(known.code) or
   {rate = 0, permits = 0, most = 0}
-if paused == 1 or epoch < newest then wants, total = 0, 0 end -- a replaced owner gets nothing more
-if epoch < newest and not mine then held = 0 end -- and what it had has ended
+if paused == 1 or epoch < newest then wants, total = 0, 0 end
+if epoch < newest then held = math.min(held, had) end -- nor has it more than it was granted before
 -- uses: limits/rewind
 local pace, seen = d.most > 0 and pace_of(d) or d.rate, whole(known.seen)
 -- uses: limits/line, limits/book, limits/share

@@ -49,7 +49,7 @@ class World:
             left = self.keeper.gates.known[name].parked - jobs
             view = self.keeper.gates.known[name]
             reply = Admitted(name, jobs, jobs, view.stranded + jobs, left, 0)
-            self.keeper.on_admitted(reply, self.clock(), armed=False)
+            self.keeper.on_admitted(reply, self.clock(), claims=False)
             for _ in range(jobs):
                 self.admitted += 1
                 self.keeper.on_claimed([b"%d" % self.admitted, name.encode()], self.clock())
@@ -62,7 +62,7 @@ class World:
             view = self.keeper.gates.known[name]
             waiting, left = view.waiting + jobs, view.parked - jobs
             reply = Admitted(name, jobs, jobs, waiting, left, 0)
-            self.keeper.on_admitted(reply, self.clock(), armed=False)
+            self.keeper.on_admitted(reply, self.clock(), claims=False)
         return {name: jobs for name, jobs, _ in found}
 
     def end(self, *still: int) -> None:
@@ -168,7 +168,7 @@ def test_a_claim_whose_reply_is_still_to_come_frees_no_permit() -> None:
     world.parked(mail=10)
     world.ask()
     assert [jobs for _, jobs, _ in world.keeper.plan(world.clock())] == [3]
-    world.keeper.on_admitted(Admitted("mail", 3, 3, 3, 7, 0), world.clock(), armed=False)
+    world.keeper.on_admitted(Admitted("mail", 3, 3, 3, 7, 0), world.clock(), claims=False)
 
     world.keeper.on_gates([Gate("mail", 7, 0)], armed=True)  # claimed, but the reply is on its way
 
@@ -177,6 +177,26 @@ def test_a_claim_whose_reply_is_still_to_come_frees_no_permit() -> None:
     assert world.keeper.unsure  # or they were cancelled: to be read again after that reply
     world.keeper.on_claimed([b"1", b"mail", b"2", b"mail", b"3", b"mail"], world.clock())
     assert world.keeper.plan(world.clock()) == []
+
+
+def test_a_claim_that_comes_before_the_admission_of_its_turn_frees_no_permit() -> None:
+    """A server that has lost the script of admit runs it after the claim, and replies follow ours."""
+    world = World(mail=Limit("mail", concurrency=5).definition)
+    world.parked(mail=3)
+    world.ask()
+    assert world.admit_unclaimed() == {"mail": 3}
+    world.parked(mail=9, waiting=3)
+    world.ask()
+    [(name, jobs, _)] = world.keeper.plan(world.clock())
+    assert jobs == 2
+
+    # The claim took three jobs, then one more was admitted
+    world.keeper.on_admitted(Admitted(name, 2, 1, 1, 8, 0), world.clock(), claims=True)
+    assert world.keeper.unsure
+    world.keeper.on_claimed([b"1", b"mail", b"2", b"mail", b"3", b"mail"], world.clock())
+
+    world.ask()
+    assert [n for _, n, _ in world.keeper.plan(world.clock())] == [1]  # four are in use
 
 
 def test_a_downstream_that_says_wait_is_passed_on_to_each_limit_of_the_job() -> None:
@@ -366,7 +386,7 @@ def test_a_gate_where_no_group_may_run_is_left_alone_for_a_while() -> None:
         for name, jobs, _most in world.keeper.plan(world.clock()):
             planned += 1
             reply = Admitted(name, jobs, 0, 0, 5, 0)  # all of them of groups without room
-            world.keeper.on_admitted(reply, world.clock(), armed=False)
+            world.keeper.on_admitted(reply, world.clock(), claims=False)
         world.ask()
         at_once += world.keeper.next_s(world.clock()) <= world.clock()
         world.clock.advance(0.01)
@@ -380,10 +400,10 @@ def test_the_end_of_a_job_ends_the_rest_of_a_gate() -> None:
     world.parked(mail=5)
     world.ask()
     [(name, jobs, _)] = world.keeper.plan(world.clock())
-    world.keeper.on_admitted(Admitted(name, jobs, 1, 1, 4, 0), world.clock(), armed=False)
+    world.keeper.on_admitted(Admitted(name, jobs, 1, 1, 4, 0), world.clock(), claims=False)
     world.keeper.on_claimed([b"1", b"mail"], world.clock())
     [(name, jobs, _)] = world.keeper.plan(world.clock())
-    world.keeper.on_admitted(Admitted(name, jobs, 0, 0, 4, 0), world.clock(), armed=False)
+    world.keeper.on_admitted(Admitted(name, jobs, 0, 0, 4, 0), world.clock(), claims=False)
     assert world.keeper.plan(world.clock()) == []
 
     world.end()
