@@ -109,9 +109,14 @@ class NoHomes:
 
 
 class Workers(Protocol):
-    """The workers. Nothing here waits. start_until_s: no job starts after it."""
+    """The workers. Nothing here waits.
+
+    start_until_s: no job starts after it. late: one came too late and ended as HAND_BACK, and so do
+    all others, however late they are, until this is reset.
+    """
 
     start_until_s: float
+    late: bool
 
     @property
     def alive(self) -> int:

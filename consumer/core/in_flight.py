@@ -98,10 +98,16 @@ class InFlight:
         """Put jobs that no worker has started into the outbox."""
         self.on_ended([Outcome(job, HAND_BACK, now_s, now_s) for job in jobs])
 
-    def hand_back_lost_claims(self, ids: Sequence[bytes], now_s: float) -> None:
-        """Hand back jobs that are in flight here although no reply announced them."""
+    def hand_back_lost_claims(
+        self, ids: Sequence[bytes], now_s: float, order: Iterable[bytes]
+    ) -> None:
+        """Hand back jobs that are in flight here although no reply announced them.
+
+        order: that in which the server has what is in flight here, as it was claimed.
+        """
         self.open += len(ids)
         self.hand_back([claimed(id, b"", 1, 0, 0, now_s) for id in ids], now_s)
+        self.outbox.line_up(order)
 
     def hand_back_suspects(self, now_s: float) -> None:
         """Hand back the suspects that did not start."""
@@ -127,6 +133,18 @@ class InFlight:
         jobs = [job for job in map(self.claimed.get, ids) if job is not None]
         for job in sorted(jobs, key=lambda job: job.started_s > 0):
             job.cancelled = True
+
+    @property
+    def some_go_back(self) -> bool:
+        """Return whether jobs are to be handed back that the server still has as ours."""
+        return any(outcome.end is HAND_BACK for outcome in self.outbox)
+
+    @property
+    def all_begun(self) -> bool:
+        """Return whether each job that workers were given has begun, or has ended."""
+        ending = {outcome.job for outcome in self.outbox}
+        running = [j for j in self.claimed.values() if j.started_s > 0 and j not in ending]
+        return len(running) >= self.open
 
     @property
     def has_unrecorded(self) -> bool:

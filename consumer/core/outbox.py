@@ -16,7 +16,7 @@ from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.verbs import MAX_BATCH, Acks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from consumer.settings import ConsumerSettings
     from queuepool.verbs import Verb
@@ -68,12 +68,17 @@ class Outbox:
         """Add outcomes to record."""
         self._outcomes.extend(outcomes)
 
-    def pick(self, budget_bytes: int, *, alone: bool) -> tuple[list[Outcome], int]:
+    def pick(
+        self, budget_bytes: int, *, alone: bool, returns: bool = True
+    ) -> tuple[list[Outcome], int]:
         """Return (the outcomes that one turn records, their bytes).
 
-        alone: the oldest one may exceed the budget if sent alone.
+        alone: the oldest one may exceed the budget if sent alone. returns: with jobs to hand back.
         """
-        oldest = self._outcomes[:_RECORDED_A_TURN]
+        all_of_them = self._outcomes
+        if not returns:
+            all_of_them = [outcome for outcome in all_of_them if outcome.end is not HAND_BACK]
+        oldest = all_of_them[:_RECORDED_A_TURN]
         size = size_bytes(oldest)
         if size <= budget_bytes:
             return oldest, size
@@ -95,6 +100,15 @@ class Outbox:
         else:
             gone = {id(outcome) for outcome in outcomes}
             self._outcomes = [o for o in self._outcomes if id(o) not in gone]
+
+    def line_up(self, order: Iterable[bytes]) -> None:
+        """Hand jobs back in this order of their ids; those that it does not name come last."""
+        places = [n for n, outcome in enumerate(self._outcomes) if outcome.end is HAND_BACK]
+        rank = {job_id: n for n, job_id in enumerate(order)}
+        back = [self._outcomes[n] for n in places]
+        back.sort(key=lambda outcome: rank.get(outcome.job.id, len(rank)))
+        for n, outcome in zip(places, back, strict=True):
+            self._outcomes[n] = outcome
 
     def postpone(self, outcome: Outcome) -> None:
         """Move this one behind all others."""

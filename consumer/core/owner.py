@@ -24,7 +24,9 @@ Invariants
      and C3 hold for it, too. Nor is it needed: making a job ready leaves a token. C7 after drain()
      nothing is claimed, promoted or recovered: steps that bring work are removed. C8 after a turn
      without a reply the lease is renewed first, by a separate turn (RenewAlone), and the next one
-     carries less; an outcome that cannot get through becomes a failed attempt (Record).
+     carries less; an outcome that cannot get through becomes a failed attempt (Record). C9 no job
+     starts while one that was claimed before it is on its way back: the jobs of a claim that was
+     answered meanwhile follow it, as does what workers have not begun.
 """
 
 from __future__ import annotations
@@ -155,6 +157,16 @@ class Core:
         self.state.gatekeeper.drain()
         self._steps = tuple(step for step in self._steps if not step.brings_work)
         self.in_flight.hand_back_suspects(now_s)
+
+    def on_late(self, jobs: Sequence[ClaimedJob], now_s: float) -> bool:
+        """Take back what workers have not begun, as a job came too late; until then claim nothing.
+
+        Returns whether that is over: no worker is about to begin a job.
+        """
+        self.hand_back(jobs, now_s)
+        self.in_flight.outbox.line_up(self.claimed)
+        self.state.late = not self.in_flight.all_begun
+        return not self.state.late
 
     def give_up(self, now_s: float) -> int:
         """Hand back jobs still running, because the process exits now; returns how many."""

@@ -27,8 +27,10 @@ class State:
     promote_s, reconcile_s, gates_s, poll_s: the next promotion, reading of the in-flight set and of
     the gates, and claim without a reason. untold_s, batches_s: the next look at what is to be told
     to batches, and at batches. work_expected: a claim would find something, as far as is
-    known.
+    known. released: tasks were released, so their jobs are to be made due; rousing: that goes on.
     alive: workers, as the loop sees them. spare: slots beyond the target, see `slots`.
+    looks: gates are to be read while nothing is claimed (see Gatekeeper.unsure).
+    late: a job came too late to start (see Workers), and some are on their way back from there.
     progress: latest text of a running job, by id. load: asks how much of the machine is in use.
     armed: the turn whose claim waits at the server for a token.
     """
@@ -54,6 +56,7 @@ class State:
         self.draining = False
         self.armed: Turn | None = None
         self.work_expected = True
+        self.released = self.rousing = self.late = self.looks = False
         self.gatekeeper = Gatekeeper(self.ownership, definition_of)
         self.promote_s = self.poll_s = self.gates_s = now_s
         self.untold_s = self.batches_s = now_s

@@ -21,7 +21,9 @@ class Turn(Struct):
     parts: each step with the number of its verbs, in order.
     now_s: when it was planned; replied_s: when its replies were applied.
     is_rotation: it only changes the nonce, like the first turn after a lost one.
-    outcomes: what it records, about sent_bytes in size; recorded: whether the server has all of it.
+    outcomes: what it records, about sent_bytes in size; recorded: whether the server has all of it;
+    returns: whether it hands jobs back.
+    looks: whether it reads what waits at gates, to find what became of admitted jobs.
     starts: jobs that it reports as started. claiming: how many jobs it claims; starting: how many
     of those find a free worker; ahead: lanes whose turn comes later. jobs: to start now. left:
     ids that the server did not finish.
@@ -35,6 +37,8 @@ class Turn(Struct):
     outcomes: Sequence[Outcome] = ()
     sent_bytes: int = 0
     recorded: bool = False
+    returns: bool = False
+    looks: bool = False
     starts: Sequence[ClaimedJob] = ()
     claiming: int = 0
     starting: int = 0

@@ -65,6 +65,8 @@ class TurnLoop:
         if ended:
             core.on_ended(ended)
             self._last_end_s = now
+        if workers.late and core.on_late(workers.withdraw(), now):
+            workers.late = False
         core.state.alive, core.state.spare = workers.alive, workers.spare
         self._mind_homes(now)
         self._mind_memory(now)

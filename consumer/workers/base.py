@@ -10,9 +10,13 @@ from consumer.core.jobs import Outcome
 
 
 class Runs(Protocol):
-    """What every pool needs from its runner. start_until_s: no job starts after it."""
+    """What every pool needs from its runner.
+
+    start_until_s: no job starts after it. late: one came too late, so none behind it starts.
+    """
 
     start_until_s: float
+    late: bool
 
 
 R = TypeVar("R", bound=Runs)
@@ -36,6 +40,15 @@ class Pool(Generic[R]):
     @start_until_s.setter
     def start_until_s(self, until_s: float) -> None:
         self._runner.start_until_s = until_s
+
+    @property
+    def late(self) -> bool:
+        """Return whether a job came too late, so that no other starts until this is reset."""
+        return self._runner.late
+
+    @late.setter
+    def late(self, late: bool) -> None:
+        self._runner.late = late
 
     @property
     def spare(self) -> int:

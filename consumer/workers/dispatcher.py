@@ -74,6 +74,15 @@ class Dispatcher:
     def start_until_s(self, until_s: float) -> None:
         self._pool.start_until_s = until_s
 
+    @property
+    def late(self) -> bool:
+        """Return whether a job came too late, so that no other starts until this is reset."""
+        return self._pool.late
+
+    @late.setter
+    def late(self, late: bool) -> None:
+        self._pool.late = late
+
     def resize(self, target: int) -> None:
         """Set the number of workers."""
         self._pool.resize(target)

@@ -117,6 +117,8 @@ class Runner:
     on_start: called with each attempt before it, if there are hooks; it must not raise. trace:
     returns the span of an attempt, where OpenTelemetry is in use.
     start_until_s: the monotonic time after which no job may start, since the lease may be over.
+    late: that has kept a job from starting. Those behind it go back, too, though the lease was
+    renewed meanwhile: they would overtake it. The loop resets this.
     results_of: reads how the jobs of a batch ended; None in a process without a connection.
     """
 
@@ -138,6 +140,7 @@ class Runner:
         for task in registry:
             task.signature.prepare()  # warn at the start, not during the first jobs
         self.start_until_s = float("inf")
+        self.late = False
         self.results_of: ResultsOf | None = None
         self._unknown = unknown.UnknownTasks()
 
@@ -173,7 +176,8 @@ class Runner:
         started = monotonic()
         if job.cancelled:
             return Outcome(job, End.CANCELLED, started, started)
-        if started > self.start_until_s:
+        if started > self.start_until_s or self.late:
+            self.late = True
             return Outcome(job, HAND_BACK, started, started)
         job.started_s = started
         try:

@@ -57,3 +57,17 @@ def test_a_call_books_within_less_time_than_it_takes(server_world: World) -> Non
 
     for first, last in ((scores[0], scores[199]), (scores[200], scores[399])):
         assert (last - first) * 1000 < 0.5 * 200  # us; a job takes more than a half
+
+
+def test_what_is_in_flight_is_listed_as_a_claim_took_it(world: World) -> None:
+    """Those that start at once, then those that wait: so a lost claim goes back in its order."""
+    owned = world.own()
+    ids = [name.encode() for name in w.names("n", 6)]
+    w.enqueue(world, ids)
+    w.claim(owned, 6, starting=2)
+
+    listed = w.book(owned)
+
+    assert listed == ids
+    owned.run(own.hand_back(owned.ownership, listed))
+    assert list(w.claim(owned, 6).ids) == ids

@@ -40,6 +40,7 @@ class SimulatedWorkers:
         self.target = 0
         self.progress: dict[bytes, bytes] = {}
         self.start_until_s = float("inf")
+        self.late = False
 
     @property
     def alive(self) -> int:
@@ -91,7 +92,8 @@ class SimulatedWorkers:
 
     def _run(self, job: ClaimedJob) -> None:
         now = self._process.now_s
-        if job.cancelled or now > self.start_until_s:
+        self.late = self.late or (now > self.start_until_s and not job.cancelled)
+        if job.cancelled or self.late:
             end = End.CANCELLED if job.cancelled else End.HAND_BACK
             self._ended.append(Outcome(job, end, now, now))
             self._journal.unheard[job.id] += 1

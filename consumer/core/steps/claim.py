@@ -5,6 +5,8 @@
                                                               out with the next token
 
 A claim asks for at most slots + prefetch - open, less what ended and does not fit into this turn.
+Its jobs go back if others that were claimed before do: they would overtake them. So a turn that
+hands jobs back claims none.
 """
 
 from __future__ import annotations
@@ -53,6 +55,9 @@ class Claim(Step):
         tight = turn.sent_bytes > LIGHT_BYTES and state.pace.slowed
         if not (polls or state.work_expected) or tight or not self._may_claim(turn.now_s):
             return ()
+        if turn.returns or turn.looks:  # a server that lost that script runs it after the claim
+            state.work_expected = True
+            return ()
         left = len(state.in_flight.outbox) - len(turn.outcomes)  # they keep their slots
         free = self.free_slots() - left
         return (self._verb(turn, free),) if free > 0 else ()
@@ -71,12 +76,17 @@ class Claim(Step):
     def on_reply(self, claims: own.Claims, turn: Turn) -> None:
         all_taken = claims.taken < turn.claiming
         self._state.work_expected = not all_taken
+        if claims.roused == b"0" or (claims.roused and not self._state.rousing):
+            self._state.released = True
         keeper = self._state.gatekeeper
         refused: Collection[bytes] = ()
         if claims.limits or keeper.waiting:
             refused = keeper.on_claimed(claims.limits, turn.replied_s, all_found=all_taken)
         if keeper.unsure or (keeper.waiting and all_taken):  # cancelled
+            self._state.looks = self._state.looks or keeper.unsure
             keeper.unsure, self._state.gates_s = False, turn.now_s
+        if self._state.in_flight.some_go_back:
+            refused = claims.ids
         jobs = self._state.in_flight.take(claims, turn.starting, turn.now_s, refused)
         self._state.costs.on_claimed(
             jobs,
@@ -91,7 +101,10 @@ class Claim(Step):
         self._state.work_expected = True
 
     def _may_claim(self, now_s: float) -> bool:
-        return self._state.armed is None and self._state.in_flight.suspects.hold_s(now_s) <= 0
+        state = self._state
+        return (
+            state.armed is None and not state.late and state.in_flight.suspects.hold_s(now_s) <= 0
+        )
 
     def _verb(self, turn: Turn, free: int) -> Verb[own.Claims]:
         state = self._state

@@ -47,7 +47,7 @@ class Reconcile(Step):
         lost = [id for id in ids if id not in self._known]
         state.reconcile_s = now_s + (RECONCILE_SOON_S if lost else RECONCILE_EVERY_S)
         if lost:
-            state.in_flight.hand_back_lost_claims(lost, now_s)
+            state.in_flight.hand_back_lost_claims(lost, now_s, ids)
             turn.events.append(events.Reconciled(len(lost)))
 
     def on_no_reply(self, turn: Turn, now_s: float) -> None:

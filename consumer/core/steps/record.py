@@ -55,7 +55,11 @@ class Record(Step):
         light = turn.now_s >= state.lease.due_s or (self._was_heavy and pace.slowed)
         budget = min(pace.budget_bytes, LIGHT_BYTES) if light else pace.budget_bytes
         alone = not light and turn.now_s >= self._alone_s
-        turn.outcomes, turn.sent_bytes = self._outbox.pick(budget, alone=alone)
+        # What is found in flight goes back with the others, in the order of their claims.
+        looks = state.armed is None and turn.now_s >= state.reconcile_s
+        picked = self._outbox.pick(budget, alone=alone, returns=not looks)
+        turn.outcomes, turn.sent_bytes = picked
+        turn.returns = any(outcome.end is HAND_BACK for outcome in turn.outcomes)
         self._was_heavy = turn.sent_bytes > LIGHT_BYTES
         if not turn.outcomes:
             return ()

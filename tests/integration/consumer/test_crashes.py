@@ -1,17 +1,20 @@
 """kill -9, zombies and poison: no job is lost, none ends twice, and no unrelated job dies."""
 
+import os
 import re
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from random import Random
 
 import pytest
 
 from queuepool.client.pool import QueuePool
 from queuepool.models import JobState
 from queuepool.partitions.partition import Partition
+from queuepool.tasks.job import Enqueued
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import ConsumerProcess, Records, done, drained, owners
 from tests.waiting import wait_until
@@ -113,6 +116,30 @@ def test_the_order_of_a_group_survives_a_kill(
     consume(workers=1, lease_s=1)
     drained(partition, 2000)
 
+    assert_in_order(results, records)
+
+
+def test_the_order_of_a_group_survives_freezes_as_long_as_most_of_a_lease(
+    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+) -> None:
+    """What is in memory comes too late to start then, and goes back; what is claimed next waits."""
+    results = pool.enqueue_many("work", ({"ms": 0.3} for _ in range(400)), partition_key="g")
+    consumer = consume(workers=1, lease_s=1)
+    random, frozen = Random(1), 0
+    while done(partition) < 400:
+        before = done(partition)
+        wait_until(lambda before=before: done(partition) >= min(400, before + 20))  # type: ignore[misc]
+        os.kill(consumer.pid, signal.SIGSTOP)
+        threading.Event().wait(random.uniform(0.35, 0.75))
+        os.kill(consumer.pid, signal.SIGCONT)
+        frozen += 1
+
+    assert frozen >= 3
+    assert_in_order(results, records)
+
+
+def assert_in_order(results: Sequence[Enqueued], records: Records) -> None:
+    """Fail unless the jobs that ran once started in the order in which they were enqueued."""
     place = {str(r.job_id): n for n, r in enumerate(results)}
     crashed = {job_id for job_id, n in records.begun().items() if n > 1}
     order = [place[r.job_id] for r in records.runs() if r.job_id not in crashed]

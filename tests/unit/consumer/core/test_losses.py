@@ -77,7 +77,7 @@ def test_a_verb_whose_script_the_server_forgot_may_follow_the_others(script: str
     world = World(workers=2)
     world.enqueue(20)
     world.turn(Fate.ANSWER_LOST)
-    for _ in range(14):
+    for _ in range(16):
         world.turn(forgotten=script)
         world.check(lossy=True)
         world.end(list(world.running))
@@ -148,11 +148,12 @@ def test_what_was_not_recorded_is_reported_by_the_turn_that_repeats_it() -> None
     world.check()
 
 
-def test_a_lost_turn_that_handed_back_and_claimed_again_runs_the_job_once() -> None:
+def test_a_job_that_was_handed_back_and_claimed_by_lost_turns_runs_once() -> None:
     world = World(workers=1)
     (job_id,) = world.enqueue(1)
     world.end(world.settle(), End.HAND_BACK)
 
+    world.turn()
     world.turn(Fate.ANSWER_LOST)
     assert set(world.book) == {job_id}  # claimed again, and no one knows
     started = world.settle()

@@ -1,9 +1,9 @@
 """Turns over a partition in memory, with workers that begin a job when the test says so."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from consumer.core.effects import Call, Steps
-from consumer.core.jobs import ClaimedJob, Outcome
+from consumer.core.effects import Call
+from consumer.core.jobs import DONE, HAND_BACK, ClaimedJob, Outcome
 from consumer.core.liveness import Liveness
 from consumer.core.owner import Core
 from consumer.core.turn_loop import TurnLoop
@@ -17,11 +17,14 @@ class SlowWorkers:
 
     alive = target = 4
     start_until_s = 0.0
+    late = False
     spare = 0
 
     def __init__(self) -> None:
         self.waiting: list[ClaimedJob] = []
         self.withdrawn: list[ClaimedJob] = []
+        self.running: list[ClaimedJob] = []
+        self.ended: list[Outcome] = []
 
     @property
     def queued(self) -> int:
@@ -39,45 +42,128 @@ class SlowWorkers:
         return taken
 
     def take_ended(self) -> list[Outcome]:
-        return []
+        ended, self.ended = self.ended, []
+        return ended
+
+    def stopped(self) -> bool:
+        return self.late
+
+    def begin(self, job: ClaimedJob) -> None:
+        """Start a job that waits."""
+        self.waiting.remove(job)
+        job.started_s = 1.0
+        self.running.append(job)
+
+    def end_all(self) -> None:
+        """End what runs."""
+        self.ended += [Outcome(job, DONE, 1.0, 1.0) for job in self.running]
+        self.running = []
+
+    def refuse(self, job: ClaimedJob) -> None:
+        """Refuse a job, and all that wait behind it: the lease may be over."""
+        self.late = True
+        refused = (
+            [job, *self.waiting[self.waiting.index(job) + 1 :]] if job in self.waiting else [job]
+        )
+        self.waiting = [other for other in self.waiting if other not in refused]
+        self.ended += [Outcome(one, HAND_BACK, 1.0, 1.0) for one in refused]
+
+
+class Stage:
+    """An owner of a partition in memory, its loop and its workers."""
+
+    def __init__(self, workers: SlowWorkers) -> None:
+        self.clock = FakeClock()
+        self.pool, self.workers = MemoryPool(clock=self.clock), workers
+        owned = self.pool.partition(0).acquire(lease_s=10, host="test:1")
+        assert isinstance(owned, OwnedPartition)
+        self.owned = owned
+        self.core = Core(owned.acquired, ConsumerSettings(), workers=4, now_s=self.clock())
+        self.turns = TurnLoop(
+            self.core,
+            workers,
+            self.pool.server.doorbell(self.pool.partition(0).key),
+            liveness=Liveness(self.clock(), self.clock()),
+            emit=lambda _: None,
+            clock=self.clock,
+            draw=lambda: 0.5,
+        )
+        self.sent: list[list[str]] = []  # the scripts of each turn
+
+    def turn(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Take a turn; meanwhile: what happens while it waits for the server."""
+        steps, answer = self.turns.turn(), None
+        try:
+            while True:
+                effect = steps.send(answer)
+                assert isinstance(effect, Call)
+                self.sent.append([verb.script for verb in effect.verbs])
+                answer = self.owned.turn(effect.verbs)
+                meanwhile()
+        except StopIteration:
+            return
 
 
 def test_a_job_just_handed_to_idle_workers_is_not_taken_back_at_once() -> None:
-    clock = FakeClock()
-    pool, workers = MemoryPool(clock=clock), SlowWorkers()
-    bell = pool.server.doorbell(pool.partition(0).key)
-    owned = pool.partition(0).acquire(lease_s=10, host="test:1")
-    assert isinstance(owned, OwnedPartition)
-    core = Core(owned.acquired, ConsumerSettings(), workers=4, now_s=clock())
-    turns = TurnLoop(
-        core,
-        workers,
-        bell,
-        liveness=Liveness(clock(), clock()),
-        emit=lambda _: None,
-        clock=clock,
-        draw=lambda: 0.5,
-    )
-    clock.advance(5)  # nothing has ended for long
-    pool.enqueue("t", {}, partition_key="g")
+    stage = Stage(SlowWorkers())
+    workers = stage.workers
+    stage.clock.advance(5)  # nothing has ended for long
+    stage.pool.enqueue("t", {}, partition_key="g")
     while not workers.waiting:
-        _run(turns.turn(), owned)
-        clock.advance(0.001)
+        stage.turn()
+        stage.clock.advance(0.001)
 
-    _run(turns.turn(), owned)
+    stage.turn()
 
     assert (len(workers.waiting), workers.withdrawn) == (1, [])
-    clock.advance(1)  # no worker begins it: someone else may
-    _run(turns.turn(), owned)
+    stage.clock.advance(1)  # no worker begins it: someone else may
+    stage.turn()
     assert len(workers.withdrawn) == 1
 
 
-def _run(steps: Steps[float], owned: OwnedPartition) -> None:
-    answer = None
-    try:
-        while True:
-            effect = steps.send(answer)
-            assert isinstance(effect, Call)
-            answer = owned.turn(effect.verbs)
-    except StopIteration:
-        return
+def test_no_job_overtakes_one_that_came_too_late_to_start() -> None:
+    """It is refused while a claim is on its way, whose jobs go back with it, in their order."""
+    stage = Stage(SlowWorkers())
+    workers = stage.workers
+    ids = [stage.pool.enqueue("t", {}, partition_key="g").job_id.encode() for _ in range(9)]
+    while not workers.waiting:
+        stage.turn()
+    first = [job.id for job in workers.waiting]
+    assert first == ids[: len(first)] != ids
+    for job in workers.waiting[:2]:
+        workers.begin(job)
+    workers.end_all()  # so there is room, and the next turn claims
+
+    stage.turn(lambda: workers.refuse(workers.waiting[0]))
+
+    assert "claim" in stage.sent[-1]
+    assert workers.stopped()
+    while workers.stopped() or not workers.waiting:
+        stage.turn()
+    assert [job.id for job in workers.waiting] == ids[2 : 2 + len(workers.waiting)]
+    returns = [scripts for scripts in stage.sent if "hand_back" in scripts]
+    assert returns
+    assert all("claim" not in scripts for scripts in returns)
+
+
+def test_nothing_is_claimed_while_a_worker_is_about_to_refuse_a_job() -> None:
+    stage = Stage(SlowWorkers())
+    workers = stage.workers
+    for _ in range(3):
+        stage.pool.enqueue("t", {}, partition_key="g")
+    while len(workers.waiting) < 3:
+        stage.turn()
+    first = workers.waiting.pop(0)  # a worker has it, and has not looked at the time yet
+    workers.late, stage.sent = True, []
+    for _ in range(5):
+        stage.turn()
+        stage.clock.advance(0.01)
+    assert ["hand_back"] in stage.sent
+    assert not any("claim" in scripts for scripts in stage.sent)
+    assert workers.stopped()
+
+    workers.refuse(first)
+    while not workers.waiting:
+        stage.turn()
+    assert not workers.stopped()
+    assert workers.waiting[0].id == first.id

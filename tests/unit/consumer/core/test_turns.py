@@ -142,12 +142,14 @@ def test_each_kind_of_end_moves_the_job_where_it_belongs(end: End, state: JobSta
     assert not world.core.claimed
 
 
-def test_a_job_that_was_handed_back_may_be_claimed_in_the_same_turn() -> None:
+def test_a_job_that_was_handed_back_is_claimed_in_the_next_turn() -> None:
+    """A server that lost a script would claim before it takes the job back."""
     world = World(workers=1)
     (job_id,) = world.enqueue(1)
     (job,) = world.settle()
 
     world.end([job], End.HAND_BACK)
+    assert list(world.turn()) == []
     (again,) = world.turn()
 
     assert again.id == job_id

@@ -27,6 +27,7 @@ class Bench:
         self.running: list[ClaimedJob] = []
         self.most = 0
         self.start_until_s = float("inf")
+        self.late = False
         self.began: list[bytes] = []
         self.pool = ThreadPool(self, self.rang.set)
 
@@ -224,7 +225,7 @@ def test_under_random_resizes_and_withdrawals_every_job_ends_exactly_once(seed: 
         ran.append(job.id)
         return Outcome(job, End.DONE, 0.0, 0.0)
 
-    pool = ThreadPool(SimpleNamespace(run=run, start_until_s=0.0), lambda: None)
+    pool = ThreadPool(SimpleNamespace(run=run, start_until_s=0.0, late=False), lambda: None)
     pool.resize(4)
     ended: list[Outcome] = []
     waiting = [claimed(b"%d" % n, b"", n, 0, 0, 0.0) for n in range(3000)]
