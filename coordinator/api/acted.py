@@ -21,7 +21,7 @@ _WORDS: Final = {
 _IN_SUBJECT: Final = frozenset(
     (
         *("reason", "partition_key", "partition", "all", "tenant", "limit", "pool", "paused"),
-        *("batch", "schedule"),
+        *("batch", "schedule", "task"),
     )
 )
 # Of a schedule; never its payload or its unique key, which are beside the definition.

@@ -13,7 +13,6 @@ import grpc
 from coordinator.api.calls import (
     Context,
     LimitTarget,
-    NamedTarget,
     abort,
     caller,
     pool_of,
@@ -178,10 +177,14 @@ class OperatorCalls(QueuePoolServicer):
         self, request: api.HoldRequest | api.ReleaseRequest, context: Context, *, on: bool
     ) -> int:
         what = target_of(request)
-        if what is None or isinstance(what, LimitTarget | NamedTarget):
-            raise InvalidInputError("name a partition_key, a tenant, a partition, or all=true")
+        if what is None or isinstance(what, LimitTarget):
+            raise InvalidInputError(
+                "name a partition_key, a tenant, a task, a partition, or all=true"
+            )
         if request.pool and not isinstance(what, int) and what != "all":
-            raise InvalidInputError("groups and tenants are held in all pools: omit the pool")
+            raise InvalidInputError(
+                "groups, tenants and tasks are held in all pools: omit the pool"
+            )
         if isinstance(what, int):
             await self._check_partition(what, context)
         pool = pool_of(request) if request.pool else None

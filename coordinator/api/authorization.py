@@ -246,6 +246,8 @@ def _called(
         name = cleaned(target.name[:_LONGEST_NAME])
         if target.kind == "batch":
             return OperatorCalled(actor, role, method, None, result, batch=name)
+        if target.kind == "task":
+            return OperatorCalled(actor, role, method, None, result, task=name)
         return OperatorCalled(actor, role, method, None, result, schedule=name)
     if isinstance(target, bytes):
         return OperatorCalled(actor, role, method, None, result, cleaned(key_text(target)))

@@ -49,9 +49,9 @@ class TenantTarget:
 
 @dataclass(frozen=True, slots=True)
 class NamedTarget:
-    """A call acts on the batch or the schedule of this name, which comes from the caller."""
+    """A call acts on what has this name, which comes from the caller."""
 
-    kind: Literal["batch", "schedule"]
+    kind: Literal["batch", "schedule", "task"]
     name: str
 
 
@@ -181,6 +181,8 @@ def target_of(request: Any) -> AnyTarget | None:
         return "all" if request.all else None
     if named == "tenant":
         return TenantTarget(request.tenant)
+    if named == "task":
+        return NamedTarget("task", request.task)
     return getattr(request, named) if named else None
 
 

@@ -87,6 +87,7 @@ def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -
     message.dead = _int64(state.dead)
     message.set_aside = _int64(state.aside)
     message.unknown_tasks.extend(state.aside_tasks)
+    message.held_tasks.extend(sorted(state.held_tasks))
     message.held, message.capped = _int64(state.held), _int64(state.capped)
     message.parked = _int64(state.parked)
     message.untold = _int64(state.untold)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from coordinator.api.calls import Target, TenantTarget
+from coordinator.api.calls import NamedTarget, Target, TenantTarget
 from coordinator.api.flows import FlowActs
 from coordinator.api.inspecting import Inspection
 from coordinator.api.wording import named, plain, tell_limit, text_of
@@ -202,14 +202,14 @@ class Operators:
 
     def switch(
         self,
-        what: Target | TenantTarget,
+        what: Target | TenantTarget | NamedTarget,
         pool: str | None = None,
         *,
         on: bool,
         reason: str,
         actor: str,
     ) -> int:
-        """Hold or release a group, a tenant, a partition or all; returns how many changed.
+        """Hold or release a group, a tenant, a task, a partition or all; returns how many changed.
 
         pool: only this one of partitions. Raises UnknownGroupError.
         """
@@ -219,6 +219,9 @@ class Operators:
         elif isinstance(what, TenantTarget):
             tenant = self._pool.tenant(what.name)
             changed, name = int(tenant.hold() if on else tenant.release()), f"tenant {what.name}"
+        elif isinstance(what, NamedTarget):
+            act = self._pool.hold if on else self._pool.release
+            changed, name = act(task=what.name), f"{what.kind} {plain(what.name)}"
         else:
             number = None if what == "all" else what
             act = self._pool.hold if on else self._pool.release

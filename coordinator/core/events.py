@@ -162,6 +162,7 @@ class OperatorCalled:
     tenant: str | None = None
     batch: str | None = None
     schedule: str | None = None
+    task: str | None = None
     entry: LogEntry | None = None
 
 

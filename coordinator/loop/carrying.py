@@ -13,6 +13,7 @@ from typing import Any
 
 from coordinator.core.moves.copying import Copied, Side, copying, copying_back
 from queuepool.client.pool import QueuePool
+from queuepool.errors.escaping import id_bytes
 from queuepool.models.places import DEFAULT_POOL, new_place
 from queuepool.partitions.partition import Partition
 from queuepool.routing.moves import Move
@@ -119,8 +120,10 @@ class Carrier:
             for place in self._pool.places(number):
                 self._settle_pool(place, new_place(number))
                 self._settle_tenants(place, (new_place(number),))
+                self._settle_tasks(place, (new_place(number),))
         for place in () if move.to else self._pool.places(0):
             self._settle_tenants(place, range(move.before, move.partitions))
+            self._settle_tasks(place, range(move.before, move.partitions))
 
     def _settle_tenants(self, source: Partition, numbers: Iterable[int]) -> None:
         """Let tenants run in new partitions as they may in one that was there before."""
@@ -140,6 +143,17 @@ class Carrier:
                     weight=known.weight,
                     version=produce.ANY_VERSION,
                 )
+                self._paced(place.run, verb)
+
+    def _settle_tasks(self, source: Partition, numbers: Iterable[int]) -> None:
+        """Hold in new partitions the tasks that are held in one that was there before."""
+        held = self._paced(source.run, operate.observe(source.number)).held_tasks
+        for number in numbers if held else ():
+            self._paced(self._pool.add_to, number, source.pool)
+            place = self._pool.partition(number, source.pool)
+            for task in held:
+                name = id_bytes(task).decode("utf-8", "replace")
+                verb = produce.hold_task(name, on=True, version=produce.ANY_VERSION)
                 self._paced(place.run, verb)
 
     def _settle_pool(self, source: Partition, number: int) -> None:

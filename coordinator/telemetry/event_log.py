@@ -145,7 +145,7 @@ def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:
     match event:
         case e.OperatorCalled(actor, role, method, partition, result, group, limit):
             named = {"group": group, "limit": limit}
-            named |= {"batch": event.batch, "schedule": event.schedule}
+            named |= {"batch": event.batch, "schedule": event.schedule, "task": event.task}
             _audit.info(
                 "%s by %s: %s", method, role, result,
                 extra={

@@ -22,7 +22,7 @@ from queuepool.client.flows.handle import AsyncFlowHandle
 from queuepool.client.flows.starting import start
 from queuepool.client.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
 from queuepool.client.handles import AsyncJobHandle
-from queuepool.client.holding import hold_partitions
+from queuepool.client.holding import hold
 from queuepool.client.inspecting import AsyncInspect
 from queuepool.client.limits import AsyncLimits
 from queuepool.client.network import AsyncNetwork
@@ -200,16 +200,20 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         """Return the tenants that have the most ready jobs, at most 20, of those next in turn."""
         return await self._network.do(largest_tenants(self.config, most))
 
-    async def hold(self, *, partition: int | None = None, pool: str | None = None) -> int:
-        """Start no more jobs, in one partition or in all, until they are released.
+    async def hold(
+        self, *, partition: int | None = None, pool: str | None = None, task: Any = None
+    ) -> int:
+        """Start no more jobs, in one partition or in all, or of a task, until they are released.
 
         Returns how many partitions were not held before.
         """
-        return await self._network.do(hold_partitions(self.config, partition, pool, on=True))
+        return await self._network.do(hold(self.producer, partition, pool, task, on=True))
 
-    async def release(self, *, partition: int | None = None, pool: str | None = None) -> int:
-        """End the hold of one partition, or of all; returns how many of them were held."""
-        return await self._network.do(hold_partitions(self.config, partition, pool, on=False))
+    async def release(
+        self, *, partition: int | None = None, pool: str | None = None, task: Any = None
+    ) -> int:
+        """End such a hold; returns how many partitions were held."""
+        return await self._network.do(hold(self.producer, partition, pool, task, on=False))
 
     async def log(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from queuepool.client.effects import Follow, Steps
+from queuepool.client.producer import Producer
 from queuepool.client.questions import ask, ask_each, ask_places, following, pools_in
 from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError
@@ -14,7 +15,7 @@ from queuepool.models import Tier
 from queuepool.models.places import DEFAULT_POOL, partition_at
 from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
-from queuepool.tasks.options import check_tier
+from queuepool.tasks.options import check_name, check_tier
 from queuepool.verbs.producer import pools
 from queuepool.verbs.producer import verbs as produce
 
@@ -108,15 +109,36 @@ def _follow_at_gates(config: PoolConfig, view: View, route: Route) -> Steps[None
                 verb = produce.tier_at_gates(route.group, cursor, version)
 
 
-def hold_partitions(
-    config: PoolConfig, partition: int | None, pool: str | None = None, *, on: bool
+def hold(
+    producer: Producer, partition: int | None, pool: str | None, task: Any, *, on: bool
 ) -> Steps[int]:
-    """Return how many partitions were not held before, or not released. None: of all, all pools.
+    """Return how many partitions changed, each pool of one counted. None: of all of them.
 
-    Each pool of a partition counts. Raises InvalidInputError for a pool that no partition has.
+    task: a function registered as one, or its name. Raises InvalidInputError for a pool that no
+    partition has, and for a task together with a partition or a pool.
     """
     yield Follow()
-    return (yield from following(config, lambda view: _hold(config, view, partition, pool, on=on)))
+    config = producer.config
+    if task is None:
+        return (
+            yield from following(config, lambda view: _hold(config, view, partition, pool, on=on))
+        )
+    if partition is not None or pool is not None:
+        raise InvalidInputError(
+            "a task is held in all partitions and pools: leave partition and pool out"
+        )
+    name = check_name(producer.registry.name_of(task))
+    return (yield from following(config, lambda view: _hold_task(config, view, name, on=on)))
+
+
+def _hold_task(config: PoolConfig, view: View, task: str, *, on: bool) -> Steps[int]:
+    known = {DEFAULT_POOL: list(view.numbers)} | (yield from pools_in(config, view.numbers))
+    verb = produce.hold_task(task, on=on, version=view.version)
+    changed = 0
+    for name, numbers in known.items():
+        calls = [(number, verb) for number in numbers]
+        changed += sum((yield from ask_each(config.of(name), calls)))
+    return changed
 
 
 def _hold(

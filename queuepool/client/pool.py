@@ -25,7 +25,7 @@ from queuepool.client.flows.handle import FlowHandle
 from queuepool.client.flows.starting import start
 from queuepool.client.group import TaskGroup
 from queuepool.client.handles import JobHandle
-from queuepool.client.holding import hold_partitions
+from queuepool.client.holding import hold
 from queuepool.client.inspecting import Inspect
 from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
@@ -262,20 +262,28 @@ class QueuePool(Whereabouts, BasePool[Port]):
 
     # -- hold and release --------------------------------------------------------------------------
 
-    def hold(self, *, partition: int | None = None, pool: str | None = None) -> int:
+    def hold(
+        self, *, partition: int | None = None, pool: str | None = None, task: Any = None
+    ) -> int:
         """Start no more jobs, in one partition or in all, of one pool or of all, until released.
 
-        Returns how many partitions were not held; each pool of one counts. Running jobs continue,
-        as do claimed ones. A hold survives restarts, and does not affect the holds of groups.
+        task: a task or its name: start no more of its jobs, in all partitions and pools. It need
+        not be known yet. Returns how many partitions were not held; each pool of one counts.
+        Running jobs continue, as do claimed ones. A hold survives restarts, and does not affect
+        the holds of groups.
 
         >>> pool.hold(), pool.hold(partition=1), pool.release()
         (4, 0, 4)
+        >>> pool.hold(task="send_mail"), pool.release(task="send_mail")
+        (4, 4)
         """
-        return self._network.do(hold_partitions(self.config, partition, pool, on=True))
+        return self._network.do(hold(self.producer, partition, pool, task, on=True))
 
-    def release(self, *, partition: int | None = None, pool: str | None = None) -> int:
+    def release(
+        self, *, partition: int | None = None, pool: str | None = None, task: Any = None
+    ) -> int:
         """End such holds; returns how many partitions were held, each pool of one counted."""
-        return self._network.do(hold_partitions(self.config, partition, pool, on=False))
+        return self._network.do(hold(self.producer, partition, pool, task, on=False))
 
     @property
     def inspect(self) -> Inspect:

@@ -55,9 +55,10 @@ class PartitionState:
     missing one is 0.
     aside: delayed jobs whose task no consumer of the partition has registered; aside_tasks: some of
     these tasks.
-    held: the ready jobs that are not in `ready`, as their group is held, or the whole partition;
-    held_ms: since when that is held, None when it is not. capped: those that wait because their
-    group runs as many jobs as it may; parked: those that wait for their limits.
+    held: the ready jobs that are not in `ready`, as their group is held, their task, or the whole
+    partition; held_ms: since when that is held, None when it is not; held_tasks: task -> ms since
+    when it is held. Jobs of a held task are in `ready` until a claim finds them. capped: those that
+    wait because their group runs as many jobs as it may; parked: those that wait for their limits.
     untold: ends that batches are not told yet, and one more if a batch is due.
     """
 
@@ -83,6 +84,7 @@ class PartitionState:
     held: int = 0
     capped: int = 0
     held_ms: int | None = None
+    held_tasks: Mapping[str, int] = field(default_factory=dict)
     parked: int = 0
     untold: int = 0
 

@@ -136,6 +136,11 @@ def encode_envelope(
     return envelope
 
 
+def beginning_of(task: str) -> bytes:
+    """Return how the envelope of each job of a task begins."""
+    return b"[%s," % msgspec.json.encode(task)
+
+
 def read_header(body: bytes) -> tuple[int, int, int, bytes, int]:
     """Return (tier, enqueued ms, slot, group, offset of the envelope) of a body."""
     enqueued_ms, group = read_arrival(body)

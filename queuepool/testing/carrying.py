@@ -11,6 +11,7 @@ from queuepool.protocol import codec
 from queuepool.testing.data import DAY_MS, PartitionData, lane_of
 from queuepool.testing.gates import NEVER
 from queuepool.testing.groups import Group
+from queuepool.testing.holding import due_at_last
 from queuepool.testing.keyspace import Args
 from queuepool.testing.managing import manage, unmanage
 from queuepool.testing.packing import FIELDS, lined_up, packed, record, set_field
@@ -146,7 +147,8 @@ def _settle_in(p: PartitionData, group: Group, words: Args) -> None:
         p.count("dead_bytes", len(body))
     else:
         group.left += 1
-        _line_up(p, group, job_id, int(ms) if place == b"d" else None)
+        due = due_at_last(p, p.now + int(ms), task) if place == b"d" else None
+        _line_up(p, group, job_id, due)
     if attempts:
         p.attempts[job_id] = int(attempts)
     if crashes:
@@ -168,9 +170,9 @@ def _settle_in(p: PartitionData, group: Group, words: Args) -> None:
         p.asides[job_id] = task
 
 
-def _line_up(p: PartitionData, group: Group, job_id: bytes, ms: int | None) -> None:
-    if ms is not None:
-        p.delay(job_id, lane_of(p.jobs[job_id])[0], p.now + ms)
+def _line_up(p: PartitionData, group: Group, job_id: bytes, due: float | None) -> None:
+    if due is not None:
+        p.delay(job_id, lane_of(p.jobs[job_id])[0], due)
         group.delayed += 1
         p.wake(b"d")
         return

@@ -12,6 +12,7 @@ from queuepool.testing.data import PartitionData, lane_of
 from queuepool.testing.fencing import fence
 from queuepool.testing.gates import CLAIMED, NEVER
 from queuepool.testing.groups import TIERS
+from queuepool.testing.holding import released, set_aside
 from queuepool.testing.keyspace import Args
 from queuepool.testing.ordering import line_up
 from queuepool.testing.tenants import tune_tenants
@@ -48,6 +49,7 @@ def claim(p: PartitionData, args: Args) -> Any:
     more = more or plan.has_more
     if age_ms > 0 and len(turns) > 1:
         _promote_late_lanes(p, age_ms)
+    tasks = released(p)
     booked, limits = _book(p, int(args[1]), taken, starting)
     for name in [name for name, room in rooms.items() if room < p.managed.get(name, 0)]:
         more = p.tune(name, owning=True) > 0 or more
@@ -55,7 +57,8 @@ def claim(p: PartitionData, args: Args) -> Any:
     served = [name for name, room in plan.tenants.items() if room < plan.had[name]]
     more = more or any(p.tenants[name].able.total() for name in served)
     in_all = limit if full or more else len(taken)
-    return [p.now, *booked, in_all, *([limits] if p.gates.limits or limits else [])]
+    said = [limits, *tasks] if p.gates.limits or limits or tasks else []
+    return [p.now, *booked, in_all, *said]
 
 
 def _size(p: PartitionData, plan: Plan) -> int:
@@ -111,6 +114,8 @@ def _book(
         if job_id in p.jobs and p.wishes.expire_ms.get(job_id, p.now + 1) <= p.now:
             p.count_ready((tier, codec.read_group(p.jobs[job_id])), -1)
             p.end_expired(job_id, p.jobs[job_id])
+    held = set_aside(p, [job_id for job_id, _ in taken])
+    taken = [(job_id, tier) for job_id, tier in taken if job_id not in held]
     parked, limits = _at_gates(p, epoch, [job_id for job_id, _ in taken if job_id in p.jobs])
     taken = [(job_id, tier) for job_id, tier in taken if job_id not in parked]
     alive = [(job_id, tier) for job_id, tier in taken if job_id in p.jobs]

@@ -37,6 +37,7 @@ class Keyspace:
     delayed: ScoredSet = field(default_factory=ScoredSet)  # dl
     urgent: ScoredSet = field(default_factory=ScoredSet)  # du
     asides: dict[bytes, bytes] = field(default_factory=dict)  # ua
+    tasks: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)  # ht: held or released
     dead: ScoredSet = field(default_factory=ScoredSet)  # dead
     wishes: Wishes = field(default_factory=Wishes)  # u, uk and ex
     gates: Gates = field(default_factory=Gates)  # lm, gt, ga, gk, gr, gq and gg

@@ -10,6 +10,7 @@ from typing import Any
 from queuepool.protocol import codec
 from queuepool.testing.data import PartitionData, lane_of
 from queuepool.testing.groups import TIERS, able_there
+from queuepool.testing.holding import waits_for_release
 from queuepool.testing.keyspace import Args
 from queuepool.testing.managing import Recount, is_managed, unlisted_groups
 from queuepool.testing.moving import renew_seats, seated_lanes
@@ -50,6 +51,8 @@ def observe(p: PartitionData, _args: Args) -> Any:
         len(p.asides),
         list(dict.fromkeys(list(p.asides.values())[:100])),
         len(p.untold) + (min(p.batches_due.values(), default=p.now + 1) <= p.now),
+        sum(waits_for_release(p, due) for due, _ in p.delayed.entries()),
+        [x for task, known in p.tasks.items() if known[1] for x in (task, b"%d" % known[0])],
     ]
 
 

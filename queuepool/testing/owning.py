@@ -1,4 +1,4 @@
-"""acquire, renew, release, rotate_nonce, promote, rouse, recover, in_flight, vacancy: of owners."""
+"""acquire, renew, release, rotate_nonce, promote, recover, in_flight, vacancy: of owners."""
 
 from __future__ import annotations
 
@@ -161,18 +161,6 @@ def _until_due(p: PartitionData) -> int:
 
 
 @fence
-def rouse(p: PartitionData, args: Args) -> Any:
-    """Make jobs due that were set aside for known tasks: here all in one step."""
-    known = set(args[3:])
-    counts = Counter(task for task in p.asides.values() if task in known)
-    later = [e for e in p.delayed.entries() if e[0] > p.now + 1 and p.asides.get(e[1]) in known]
-    shift = max([120_000, *(due - p.now for due, _ in later)])
-    for due, job_id in later:
-        p.delayed.add(job_id, due - shift)  # so their order stays
-    return [b"0", [x for pair in counts.items() for x in pair]]
-
-
-@fence
 def recover(p: PartitionData, args: Args) -> Any:
     """Return up to 200 jobs of a dead owner to the front of their lanes."""
     if not p.to_recover:
@@ -238,9 +226,13 @@ def vacancy(p: PartitionData, _args: Args) -> Any:
         return 0
     if any(p.counters.get(f"r{tier}", 0) > 0 for tier in TIERS) or _until_due(p) == 0:
         return 2
+    if any(not begins for _since, begins in p.tasks.values()):
+        return 2
     return int(p.counters.get("parked", 0) > 0)
 
 
 def in_flight(p: PartitionData, args: Args) -> Any:
     """List the jobs in flight in one epoch."""
-    return [job_id for _score, job_id in p.book(int(args[0])).entries(0, 10_000)]
+    entries = p.book(int(args[0])).entries()
+    waiting = p.book(int(args[0])).below(STARTED)
+    return [job_id for _score, job_id in (*entries[len(waiting) :], *waiting)][:10_000]

@@ -222,10 +222,9 @@ def _run_partition(
 
 
 def _rouse(owned: OwnedPartition, tasks: Sequence[str]) -> None:
-    cursor, begun = b"0", False
-    while tasks and not (begun and cursor == b"0"):
-        cursor, _jobs = owned.run(own.rouse(owned.ownership, cursor, tasks))
-        begun = True
+    page = owned.run(own.rouse(owned.ownership, b"0", tasks))
+    while page.cursor != b"0":
+        page = owned.run(own.rouse(owned.ownership, page.cursor, tasks))
 
 
 def _admit(owned: OwnedPartition, most: int) -> bool:

@@ -21,6 +21,7 @@ from queuepool.testing import (
     ending,
     finding,
     grouping,
+    holding,
     leading,
     limiting,
     logbook,
@@ -42,7 +43,7 @@ from queuepool.verbs.scripts import names, script
 _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its script
     name: verb
     for module in (
-        *(producing, cancelling, managing, claiming, admitting, ending),
+        *(producing, cancelling, managing, holding, claiming, admitting, ending),
         *(owning, operating, finding, leading, limiting, delivering, scheduling, tenants, batches),
         *(routed, checking, carrying, logbook, grouping),
     )

@@ -36,6 +36,7 @@ PRODUCER = _grant("""
     du    zadd
     dg    sadd srem unlink
     ua    hdel
+    ht    hset
     at    hdel
     cr    hdel
     er    hdel
@@ -77,6 +78,7 @@ CONSUMER = _grant("""
     du    zadd zrem unlink
     dg    sadd srem unlink
     ua    hset hdel unlink
+    ht    hset hdel
     dead  zadd zrem unlink
     at    hset hincrby hdel unlink
     cr    hset hsetnx hincrby hdel unlink
@@ -148,6 +150,7 @@ COORDINATOR = _grant("""
     tr        rpush
     tn        hset hincrby hdel
     mt        hset hdel
+    ht        hset
     leader    hset
     decisions xadd
     why       xadd

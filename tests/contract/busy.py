@@ -30,6 +30,7 @@ from tests.contract.world import World
 
 # The group of most jobs, and others of its tenant
 G, GATED, FULL = (group_of(key, b"tenant") for key in (b"g", b"as-if-it-were-16", b"full"))
+TASKS = b"tasks"  # a group with jobs of held tasks
 _ERROR = b'{"reason":"failed"}'
 _LIMIT = Limit("cap", rate=1, per_s=60, concurrency=4)
 _ADAPTIVE = Limit("told", rate="adaptive", least=1, most=100)
@@ -143,6 +144,7 @@ def busy(world: World) -> Busy:
     w.finish(owned, held(owned, "done"), results=True)
     held(owned, "aside")
     owned.run(own.retry(owned.ownership, [(b"aside", 60_000, "new", _ERROR)]))
+    _hold_tasks(world, owned)
     busy_batches.fill(world, owned, G)
     _fill_a_gate(world, owned)
     _fill_a_group_without_room(world, owned)
@@ -152,6 +154,7 @@ def busy(world: World) -> Busy:
     held(owned, "cut", group=b"cut")
     world.partition.cancel_group(b"cut")
     w.enqueue(world, ["alone"], b"one")
+    w.enqueue(world, ["h-ready"], TASKS, tier=0, task="held")
     w.enqueue(world, ["ready", "mark", "more"], G)
     world.partition.cancel("mark")
     w.enqueue(world, ["delayed"], G, delay_ms=600_000, unique={0: b"key"}, expires_ms=1)
@@ -180,6 +183,15 @@ def busy(world: World) -> Busy:
     assert isinstance(led, list)
     world.partition.server.run(_vacant(world), [own.acquire(0, "gone", lease_ms=1, host="h")])
     return Busy(world, owned, own.Ownership(0, "over", 1), int(led[1]))
+
+
+def _hold_tasks(world: World, owned: OwnedPartition) -> None:
+    """A job of a held task, and one of a task that was released since, are set aside."""
+    for task in ("held", "freed"):
+        world.partition.run(produce.hold_task(task, on=True))
+        w.enqueue(world, [f"h-{task}"], TASKS, task=task)
+    assert w.claim(owned, starting=0).taken == 2
+    world.partition.run(produce.hold_task("freed", on=False))
 
 
 def _vacant(world: World) -> bytes:
@@ -324,6 +336,7 @@ def _of_applications() -> list[Verb[Any]]:
         produce.cancel_group(b"serial", b"start"),
         produce.cancel_group(b"serial", b"lanes"),
         produce.configure(b"serial", serial=False),
+        *(produce.hold_task(task, on=on) for task in ("held", "new") for on in (True, False)),
         produce.configure(b"made", weight=2, keep_ms=60_000),
         produce.configure(b"dead", weight=2, keep_ms=60_000),
         *(produce.configure(group, hold=on) for group in (*groups, None) for on in (True, False)),

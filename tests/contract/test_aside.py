@@ -46,7 +46,8 @@ def rouse(owned: OwnedPartition, *tasks: str) -> dict[str, int]:
     """Make all of these tasks' jobs due; returns how many of each."""
     cursor, total = b"0", dict[str, int]()
     while True:
-        cursor, told = owned.run(own.rouse(owned.ownership, cursor, tasks))
+        page = owned.run(own.rouse(owned.ownership, cursor, tasks))
+        cursor, told = page.cursor, page.jobs
         for task, n in told.items():
             total[task] = total.get(task, 0) + n
         if cursor == b"0":

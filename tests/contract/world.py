@@ -31,9 +31,9 @@ KEEP = {"keep_jobs": 100_000, "keep_bytes": 2**40, "keep_ms": 10**12}
 _HELD: dict[bytes, list[Any]] = {}  # base key -> bodies of each claim, as tests hold them
 
 
-def tail(group: bytes, payload: bytes = b"{}", slot: int = 7) -> bytes:
+def tail(group: bytes, payload: bytes = b"{}", slot: int = 7, task: str = "t") -> bytes:
     """Return what a producer sends of a body."""
-    return codec.encode_tail(slot, group) + b'["t",' + payload + b"]"
+    return codec.encode_tail(slot, group) + codec.beginning_of(task) + payload + b"]"
 
 
 def enqueue(
@@ -50,6 +50,7 @@ def enqueue_verb(
     tier: int = 2,
     delay_ms: int = 0,
     payload: bytes = b"{}",
+    task: str = "t",
     max_depth: int = LIMITS["max_depth"],
     max_bytes: int = LIMITS["max_bytes"],
     unique: Mapping[int, bytes] | None = None,
@@ -61,7 +62,7 @@ def enqueue_verb(
 
     unique: keys by place in the ids, held until the end (e) or the start (s).
     """
-    text = tail(group, payload)
+    text = tail(group, payload, task=task)
     runs: list[Any] = [tier + 4 * (tenant_of(group) is not None), group, delay_ms, len(ids)]
     for job_id in ids:
         runs += [job_id, text]
@@ -221,7 +222,7 @@ def renew(
 
 
 def book(owned: OwnedPartition) -> list[bytes]:
-    """Return the ids booked under an owner's epoch, what waits in memory first."""
+    """Return the ids booked under an owner's epoch: what started, then what waits in memory."""
     verb: Verb[Any] = own.in_flight(owned.ownership)
     return list(owned.run(verb))
 

@@ -123,7 +123,7 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     owner = scripts_in("owner/verbs") | scripts_in("owner/gates") | of_owners
     reads = {"batch", "batch_results"}
     assert scripts["consumer"] == owner | {"audit"} | shape | of_owners_of_batches | reads
-    of_groups = {"group", "configure", "configure_tenant", "tenant", "tenants"}
+    of_groups = {"group", "configure", "configure_tenant", "tenant", "tenants", "hold_task"}
     beside = {"observe", "gates", "checkup"} | of_groups | shape
     beside |= scripts_in("limits/verbs") - of_owners
     beside |= scripts_in("schedules/verbs") | scripts_in("log/verbs")

@@ -52,8 +52,10 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("shadow", "run a policy beside the live one, and compare them", "shadow"),
     Command("record", "record a coordinator's observations and decisions", "record"),
     Command("replay", "replay a recording with its own or another policy", "replay"),
-    Command("hold", "pause a group, a partition, a pool or everything", "hold"),
-    Command("release", "end the hold of a group, a partition, a pool or everything", "release"),
+    Command("hold", "pause a group, a task, a partition, a pool or everything", "hold"),
+    Command(
+        "release", "end the hold of a group, a task, a partition, a pool or everything", "release"
+    ),
     Command("limit", "list, show, set, pause or remove rate and concurrency limits", "limit"),
     Command("flow", "list, show or cancel batches and flows", "flow"),
     Command("schedule", "list, show, set, pause, run or remove schedules", "schedule"),

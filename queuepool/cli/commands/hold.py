@@ -1,4 +1,4 @@
-"""queuepool hold: start no more jobs of a group, of a partition, or at all."""
+"""queuepool hold: start no more jobs of a group, a task, a pool, a partition, or at all."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
 
 DESCRIPTION = (
-    "Start no more jobs of a group, a partition, a pool, or at all, until they are released. "
-    "Running jobs continue; enqueued jobs wait and do not count as backlog."
+    "Start no more jobs of a group, a task, a partition, a pool, or at all, until they are "
+    "released. Running jobs continue; enqueued jobs wait and do not count as backlog."
 )
 
 
@@ -30,12 +30,12 @@ def declare(parser: argparse.ArgumentParser, what: str = "hold") -> None:
     """Add the arguments of `queuepool hold`."""
     add = parser.add_argument
     add_reason(parser, what, "what name --tenant")
-    add("what", choices=("group", "partition", "pool", "all"))
+    add("what", choices=("group", "task", "partition", "pool", "all"))
     add(
         "name",
         nargs="?",
-        metavar="KEY|N|POOL",
-        help="the partition key; the partition (3 or 3/video); or the pool",
+        metavar="KEY|TASK|N|POOL",
+        help="the partition key; the task; the partition (3 or 3/video); or the pool",
     )
     add("--tenant", metavar="NAME", help="tenant of the group, if it has one")
     add_grpc(parser)
@@ -53,7 +53,8 @@ def switch(arguments: argparse.Namespace, *, on: bool) -> int:
     what, name = arguments.what, arguments.name
     if (what == "all") == (name is not None):
         raise CommandError(
-            "give group and its key, partition and its number, pool and its name, or just all",
+            "give group and its key, task or pool and its name, partition and its number, or just "
+            "all",
             Exit.USAGE,
         )
     if arguments.tenant is not None:  # a coordinator takes keys alone
@@ -75,6 +76,8 @@ def _by_coordinator(client: QueuePoolClient, what: str, name: str, *, on: bool) 
     named: dict[str, Any] = {"all": True}
     if what == "group":
         named = {"partition_key": key_bytes(key_of(name))}
+    elif what == "task":
+        named = {"task": name}
     elif what != "all":
         number, pool = _place(what, name)
         named = {"all": True} if number is None else {"partition": number}
@@ -89,8 +92,10 @@ def _directly(what: str, name: str, tenant: str | None, *, on: bool) -> int:
         if what == "group":
             group = pool.group(key_of(name), tenant=tenant)
             return int(group.hold() if on else group.release())
-        number, its = (None, None) if what == "all" else _place(what, name)
         switch = pool.hold if on else pool.release
+        if what == "task":
+            return switch(task=name)
+        number, its = (None, None) if what == "all" else _place(what, name)
         return switch(partition=number, pool=its)
 
 

@@ -1,4 +1,4 @@
-"""queuepool release: end the hold of a group, of a partition, or of all."""
+"""queuepool release: end the hold of a group, a task, a pool, a partition, or of all."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from queuepool.cli.commands import hold
 from queuepool.cli.exits import Exit
 
 DESCRIPTION = (
-    "End the hold of a group, a partition, a pool, or everything. Holds of a partition and of its "
-    "groups are independent."
+    "End the hold of a group, a task, a partition, a pool, or everything. Each hold is independent "
+    "of the others."
 )
 
 

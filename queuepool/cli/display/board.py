@@ -156,11 +156,9 @@ def _leader(view: ClusterView) -> Any:
 
 
 def unknown(jobs: int, tasks: Sequence[str]) -> str:
-    """Return the message about jobs that wait for unknown tasks. Names at most five tasks."""
-    named = ", ".join(output.clean(shown(task)) for task in tasks[:5])
-    more = ", ..." if len(tasks) > 5 else ""
+    """Return the message about jobs that wait for unknown tasks."""
     return (
-        f"{jobs:,} jobs wait for a consumer with their task ({named}{more}): deploy it, pass "
+        f"{jobs:,} jobs wait for a consumer with their task ({_some(tasks)}): deploy it, pass "
         "its module with --app, or cancel them"
     )
 
@@ -177,8 +175,18 @@ def held(row: PartitionRow) -> str:
     jobs = f"{row.held:,} jobs wait"
     if row.held_ms:
         return f"held: {jobs}; start them with `queuepool release partition {row.name}`"
+    if row.held_tasks:
+        some = f"{row.held:,} jobs wait; " if row.held else ""
+        remedy = "start them with `queuepool release task NAME`"
+        return f"tasks are held ({_some(row.held_tasks)}): {some}{remedy}"
     remedy = "`queuepool release group KEY`, or `queuepool tenant release NAME`"
     return f"{jobs} in groups or of tenants that are held; start them with {remedy}"
+
+
+def _some(tasks: Sequence[str]) -> str:
+    """Return the names of at most five tasks."""
+    named = ", ".join(output.clean(shown(task)) for task in tasks[:5])
+    return named + (", ..." if len(tasks) > 5 else "")
 
 
 def without_consumer(row: PartitionRow) -> str:
@@ -224,7 +232,7 @@ def _reasons(row: PartitionRow) -> tuple[str, str, str, str, str]:
     return (
         unknown(row.set_aside, row.unknown_tasks) if row.set_aside else "",
         draining(row) if row.draining else "",
-        held(row) if row.held or row.held_ms else "",
+        held(row) if row.held or row.held_ms or row.held_tasks else "",
         limits if row.parked else "",
         without_consumer(row) if row.without_consumer else "",
     )

@@ -43,6 +43,7 @@ class PartitionRow:
     set_aside: int = 0
     unknown_tasks: tuple[str, ...] = ()
     held: int = 0
+    held_tasks: tuple[str, ...] = ()
     capped: int = 0
     parked: int = 0
     untold: int = 0
@@ -126,6 +127,7 @@ def row_of(
         set_aside=state.aside,
         unknown_tasks=state.aside_tasks,
         held=state.held,
+        held_tasks=tuple(sorted(state.held_tasks)),
         capped=state.capped,
         parked=state.parked,
         untold=state.untold,

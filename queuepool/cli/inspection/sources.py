@@ -189,6 +189,7 @@ def _row_of_message(m: Any) -> PartitionRow:
         set_aside=m.set_aside,
         unknown_tasks=tuple(m.unknown_tasks),
         held=m.held,
+        held_tasks=tuple(m.held_tasks),
         capped=m.capped,
         parked=m.parked,
         untold=m.untold,

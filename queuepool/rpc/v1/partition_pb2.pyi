@@ -74,7 +74,7 @@ class Workers(_message.Message):
     def __init__(self, target: _Optional[int] = ..., running: _Optional[int] = ..., busy: _Optional[int] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("partition", "server", "owner", "ready", "delayed", "in_flight", "dead", "totals", "oldest_waiting_ms", "backlog", "pwqd", "workers", "throughput_per_s", "mode", "manual_until_ms", "observed_ms", "stale", "error", "set_aside", "unknown_tasks", "held", "held_since_ms", "capped", "parked", "eta", "service_s", "pool", "untold", "draining")
+    __slots__ = ("partition", "server", "owner", "ready", "delayed", "in_flight", "dead", "totals", "oldest_waiting_ms", "backlog", "pwqd", "workers", "throughput_per_s", "mode", "manual_until_ms", "observed_ms", "stale", "error", "set_aside", "unknown_tasks", "held", "held_since_ms", "capped", "parked", "eta", "service_s", "pool", "untold", "draining", "held_tasks")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     SERVER_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
@@ -104,6 +104,7 @@ class PartitionState(_message.Message):
     POOL_FIELD_NUMBER: _ClassVar[int]
     UNTOLD_FIELD_NUMBER: _ClassVar[int]
     DRAINING_FIELD_NUMBER: _ClassVar[int]
+    HELD_TASKS_FIELD_NUMBER: _ClassVar[int]
     partition: int
     server: str
     owner: Owner
@@ -133,4 +134,5 @@ class PartitionState(_message.Message):
     pool: str
     untold: int
     draining: int
-    def __init__(self, partition: _Optional[int] = ..., server: _Optional[str] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., ready: _Optional[_Union[ReadyByTier, _Mapping]] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., dead: _Optional[int] = ..., totals: _Optional[_Union[Totals, _Mapping]] = ..., oldest_waiting_ms: _Optional[int] = ..., backlog: _Optional[int] = ..., pwqd: _Optional[float] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ..., throughput_per_s: _Optional[float] = ..., mode: _Optional[_Union[Mode, str]] = ..., manual_until_ms: _Optional[int] = ..., observed_ms: _Optional[int] = ..., stale: bool = ..., error: _Optional[str] = ..., set_aside: _Optional[int] = ..., unknown_tasks: _Optional[_Iterable[str]] = ..., held: _Optional[int] = ..., held_since_ms: _Optional[int] = ..., capped: _Optional[int] = ..., parked: _Optional[int] = ..., eta: _Optional[_Union[_eta_pb2.Eta, _Mapping]] = ..., service_s: _Optional[float] = ..., pool: _Optional[str] = ..., untold: _Optional[int] = ..., draining: _Optional[int] = ...) -> None: ...
+    held_tasks: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, partition: _Optional[int] = ..., server: _Optional[str] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., ready: _Optional[_Union[ReadyByTier, _Mapping]] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., dead: _Optional[int] = ..., totals: _Optional[_Union[Totals, _Mapping]] = ..., oldest_waiting_ms: _Optional[int] = ..., backlog: _Optional[int] = ..., pwqd: _Optional[float] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ..., throughput_per_s: _Optional[float] = ..., mode: _Optional[_Union[Mode, str]] = ..., manual_until_ms: _Optional[int] = ..., observed_ms: _Optional[int] = ..., stale: bool = ..., error: _Optional[str] = ..., set_aside: _Optional[int] = ..., unknown_tasks: _Optional[_Iterable[str]] = ..., held: _Optional[int] = ..., held_since_ms: _Optional[int] = ..., capped: _Optional[int] = ..., parked: _Optional[int] = ..., eta: _Optional[_Union[_eta_pb2.Eta, _Mapping]] = ..., service_s: _Optional[float] = ..., pool: _Optional[str] = ..., untold: _Optional[int] = ..., draining: _Optional[int] = ..., held_tasks: _Optional[_Iterable[str]] = ...) -> None: ...

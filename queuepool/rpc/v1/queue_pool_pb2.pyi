@@ -251,20 +251,22 @@ class ClearWorkersResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class HoldRequest(_message.Message):
-    __slots__ = ("partition_key", "partition", "all", "tenant", "reason", "pool")
+    __slots__ = ("partition_key", "partition", "all", "tenant", "task", "reason", "pool")
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     ALL_FIELD_NUMBER: _ClassVar[int]
     TENANT_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     POOL_FIELD_NUMBER: _ClassVar[int]
     partition_key: bytes
     partition: int
     all: bool
     tenant: str
+    task: str
     reason: str
     pool: str
-    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., tenant: _Optional[str] = ..., reason: _Optional[str] = ..., pool: _Optional[str] = ...) -> None: ...
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., tenant: _Optional[str] = ..., task: _Optional[str] = ..., reason: _Optional[str] = ..., pool: _Optional[str] = ...) -> None: ...
 
 class HoldResponse(_message.Message):
     __slots__ = ("changed",)
@@ -273,20 +275,22 @@ class HoldResponse(_message.Message):
     def __init__(self, changed: _Optional[int] = ...) -> None: ...
 
 class ReleaseRequest(_message.Message):
-    __slots__ = ("partition_key", "partition", "all", "tenant", "reason", "pool")
+    __slots__ = ("partition_key", "partition", "all", "tenant", "task", "reason", "pool")
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     ALL_FIELD_NUMBER: _ClassVar[int]
     TENANT_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     POOL_FIELD_NUMBER: _ClassVar[int]
     partition_key: bytes
     partition: int
     all: bool
     tenant: str
+    task: str
     reason: str
     pool: str
-    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., tenant: _Optional[str] = ..., reason: _Optional[str] = ..., pool: _Optional[str] = ...) -> None: ...
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., tenant: _Optional[str] = ..., task: _Optional[str] = ..., reason: _Optional[str] = ..., pool: _Optional[str] = ...) -> None: ...
 
 class ReleaseResponse(_message.Message):
     __slots__ = ("changed",)

@@ -1,7 +1,7 @@
 #!lua
 -- adopt: take over jobs of a task group from another partition; none of them starts before `thaw`.
 -- ROLES   ops
--- KEYS[1] base; derived: c j cx dl du dead at cr er ua u uk ex lm ll mg mv wk g:<group>
+-- KEYS[1] base; derived: c j cx dl du dead at cr er ua ht u uk ex lm ll mg mv wk g:<group>
 --         q:<0-3>:<group> dg:<group> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant>
 -- ARGV    version of the route, group, n, then n * (field, value) of its record there, m, then m *
 --         (total, how many): how its other jobs ended; then the jobs as export returns them
@@ -11,8 +11,8 @@ local base, group, n = KEYS[1], ARGV[2], tonumber(ARGV[3])
 -- uses: moves/current
 local c, j, mg, g = base .. ':c', base .. ':j', base .. ':mg', base .. ':g:' .. group
 -- uses: clock, check_hashes, ours, tune, is_state, manage, probe_tenant, add, group_of, tier_of
--- uses: delay, holder_of, raise_largest, newest_cut, forget_soon, wake
-check_hashes('c', 'j', 'cx', 'mg', 'at', 'cr', 'er', 'ua', 'u', 'uk', 'ex', 'lm')
+-- uses: delay, holder_of, raise_largest, newest_cut, forget_soon, wake, until_release, is_held
+check_hashes('c', 'j', 'cx', 'mg', 'at', 'cr', 'er', 'ua', 'ht', 'u', 'uk', 'ex', 'lm')
 -- uses: probe_managed
 redis.call('ZCARD', base .. ':dead')
 redis.call('ZCARD', base .. ':du')

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- audit: check a bounded part of a partition for inconsistencies; repair and report them.
 -- ROLES   consumer ops-read ops
--- KEYS[1] base; derived: j c h o dl du dg:<group> ua at cr er pr cn dead dr rec fl:<epochs>
+-- KEYS[1] base; derived: j c h o dl du dg:<group> ua ht at cr er pr cn dead dr rec fl:<epochs>
 --         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt q:<tier>:<group> cx wk cmd ck dn:<0|1>
 --         g:<group> mg u uk ex lm ll gt ga gk ls gr:<tier>:<gate> gq:<tier>:<gate>~<group>
 --         gg:<group> pl bd fo mv

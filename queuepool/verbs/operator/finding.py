@@ -7,7 +7,6 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from queuepool.errors import UndecodableError
@@ -82,7 +81,7 @@ def _find(
         rows = [(_job(partition, row), bytes(row[3])) for row in r[4:]]
         return Page(bytes(r[0]), r[1], r[2], r[3], [job for job, _ in rows], [b for _, b in rows])
 
-    begins = b"" if where.task is None else b"[%s," % msgspec.json.encode(where.task)
+    begins = b"" if where.task is None else codec.beginning_of(where.task)
     error = "" if where.error is None else piece_of(where.error)
     args: list[Argument] = [
         kind, str(where.state or ""), cursor, look if kind != "any" else min(look, 200), most,

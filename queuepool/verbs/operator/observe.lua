@@ -1,18 +1,19 @@
 #!lua flags=no-writes
 -- observe: everything that the coordinator and operators need to know about one partition.
 -- ROLES   coordinator ops-read ops
--- KEYS[1] base; derived: j c o dl ua dead dr rec ck cmd fl:<epochs> ring:<0-3> tr:<0-3>:<tenant>
+-- KEYS[1] base; derived: j c o dl ua ht dead dr rec ck cmd fl:<epochs> ring:<0-3> tr:<0-3>:<tenant>
 --         q:<tier>:<group> fo bd
 -- Returns {now ms, [counter, value ...], [owner field, value ...], jobs, delayed, in-flight, dead,
 --         [seats of tier 0-3: lanes, and tenants], ms that the oldest waiting job waits (over the
 --         lanes next in turn, at most 4 a tier, and the delayed jobs that are due), books to
 --         recover, draining, [checkpoint field, value ...], last command id, jobs set aside for
 --         tasks that nobody here knows, names of some of these tasks, ends that are to be told to
---         batches and one more if a batch is due}.
+--         batches and one more if a batch is due, delayed jobs of held tasks, [held task, since
+--         ms ...]}. The jobs of held tasks are within those that are delayed and set aside.
 -- O(1): no part grows with jobs or groups.
 local base = KEYS[1]
 local j, c, o = base .. ':j', base .. ':c', base .. ':o'
--- uses: clock, counters
+-- uses: clock, counters, until_release
 -- uses: epochs_in_flight
 local inflight, lanes, oldest = 0, {}, now
 for _, e in ipairs(epochs) do inflight = inflight + redis.call('ZCARD', base .. ':fl:' .. e) end
@@ -51,8 +52,15 @@ local untold = redis.pcall('XLEN', base .. ':fo') -- of any type, as producers m
 if type(untold) ~= 'number' then untold = 0 end
 local batch = redis.pcall('ZRANGE', base .. ':bd', 0, 0, 'WITHSCORES')
 if batch[2] and tonumber(batch[2]) <= now then untold = untold + 1 end
+local held = {}
+local recorded = redis.call('HGETALL', base .. ':ht')
+for i = 1, math.min(#recorded, 200), 2 do
+  local since = string.match(recorded[i + 1], '^(%d+)%[')
+  if since then held[#held + 1] = recorded[i]; held[#held + 1] = string.sub(since, 1, 32) end
+end
 local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
 return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j),
   redis.call('ZCARD', base .. ':dl'), inflight, redis.call('ZCARD', base .. ':dead'), lanes,
   now - oldest, #to_recover, #draining, redis.call('HGETALL', base .. ':ck'),
-  last[1] and last[1][1] or '0-0', redis.call('HLEN', base .. ':ua'), tasks, untold}
+  last[1] and last[1][1] or '0-0', redis.call('HLEN', base .. ':ua'), tasks, untold,
+  redis.call('ZCOUNT', base .. ':dl', now + until_release / 2, '+inf'), held}

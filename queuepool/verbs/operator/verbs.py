@@ -51,10 +51,11 @@ def observe(partition: int) -> Verb[PartitionState]:
     def read(r: Any) -> PartitionState:
         now_ms, counters, owner, jobs, delayed, in_flight, dead = r[:7]
         lanes, oldest_ms, books, draining, checkpoint, last = r[7:13]
-        aside, tasks, untold = r[13:]
+        aside, tasks, untold, waiting = r[13:17]
+        held_tasks = _read_held(r[17])
         c, ck = fields(counters), fields(checkpoint)
         ready, held_ms = _ready(c), number(c.get("hold")) or None
-        held = number(c.get("held")) + (sum(ready) if held_ms else 0)
+        held = max(0, number(c.get("held"))) + (sum(ready) if held_ms else 0) + waiting
         return PartitionState(
             partition=partition,
             observed_ms=now_ms,
@@ -62,7 +63,7 @@ def observe(partition: int) -> Verb[PartitionState]:
             lanes=tuple(lanes),
             jobs=jobs,
             bytes=number(c.get("bytes")),
-            delayed=delayed,
+            delayed=delayed - waiting,
             in_flight=in_flight,
             dead=dead,
             oldest_ms=0 if held_ms else oldest_ms,
@@ -73,9 +74,10 @@ def observe(partition: int) -> Verb[PartitionState]:
             checkpoint=_number_or_none(ck.get("target")),
             checkpoint_ms=_number_or_none(ck.get("at")),
             last_command=stored_text(last),
-            aside=aside,
-            aside_tasks=tuple(sorted(map(stored_text, tasks))) if tasks else (),
-            held=max(0, held),
+            aside=max(0, aside - waiting),
+            aside_tasks=tuple(sorted({*map(stored_text, tasks)} - {*held_tasks})),
+            held=held,
+            held_tasks=held_tasks,
             parked=max(0, number(c.get("parked"))),
             capped=max(0, number(c.get("capped"))),
             held_ms=held_ms,
@@ -88,6 +90,11 @@ def observe(partition: int) -> Verb[PartitionState]:
 def drain(epoch: int) -> Verb[bool]:
     """Ask an owner to end; returns False if it is not the owner, or not any more."""
     return Verb("drain", [epoch], bool)
+
+
+def _read_held(flat: Sequence[bytes]) -> dict[str, int]:
+    """Return since when each held task is held, in ms."""
+    return {stored_text(flat[i]): number(flat[i + 1]) for i in range(0, len(flat), 2)}
 
 
 def _ready(c: dict[str, bytes]) -> tuple[int, int, int, int]:

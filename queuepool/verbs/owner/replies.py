@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field, structs
 
@@ -77,7 +77,8 @@ class Claims(Struct, frozen=True):
 
     taken: ids taken from lanes, including marks of cancelled jobs, or the limit if the bodies
     reached the maximum of bytes; less than the limit means that nothing else is ready. limits: id,
-    gate, ... of the jobs that name limits.
+    gate, ... of the jobs that name limits. roused: whether jobs of tasks that are held no more
+    need be made due: 0 if nobody has begun with that, 1 if somebody has; empty: they need not.
     """
 
     now_ms: int
@@ -87,6 +88,7 @@ class Claims(Struct, frozen=True):
     crashes: Sequence[bytes | None]
     taken: int
     limits: Sequence[bytes] = ()
+    roused: bytes = b""
 
 
 class Finished(Struct, frozen=True):
@@ -114,6 +116,14 @@ class Promoted(Struct, frozen=True):
     promoted: int
     cancelled: int
     next_due_ms: int | None
+
+
+class Roused(Struct, frozen=True):
+    """A page. cursor: of the next; jobs: by task, that waited for it to be known; due: made due."""
+
+    cursor: bytes
+    jobs: Mapping[str, int]
+    due: int
 
 
 class Recovered(Struct, frozen=True):

@@ -1,32 +1,56 @@
 #!lua flags=allow-oom
--- rouse: make jobs due at once that were set aside for tasks known to this owner.
+-- rouse: make jobs due at once that were set aside for tasks known to this owner, or while their
+--        tasks were held.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o c dl ua
+-- KEYS[1] base; derived: o c dl du ua ht
 -- ARGV    nonce, epoch, cursor ('0' to begin, then what the last call returned), names of known
 --         tasks
--- Returns {next cursor ('0' when done), [task, jobs that waited for it ...]}; or {FENCED, current
---         epoch}. It keeps their order, and is idempotent. Checks about 200 jobs.
-local base, c, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':dl'
--- uses: fence, clock
-local known, due, counts, shift = {}, {}, {}, 120000 -- ms; the longest time that a job is set aside
+-- Returns {next cursor ('0' when done), [task, jobs that waited for it to be known ...], how many
+--         jobs became due}; or {FENCED, current epoch}. It keeps their order, and is idempotent.
+--         Checks about 200 jobs. From the first call to the last, released tasks are on record as
+--         1, then no more.
+local base, c, dl, du = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':dl', KEYS[1] .. ':du'
+-- uses: fence, clock, until_release, is_held, check_hashes
+local known, counts, held = {}, {}, {}
 for i = 4, #ARGV do known[ARGV[i]] = true end
+check_hashes('ua', 'ht')
+redis.call('ZCARD', dl)
+redis.call('ZCARD', du)
+local recorded = redis.call('HGETALL', base .. ':ht')
+for i = 1, ARGV[3] == '0' and #recorded or 0, 2 do
+  if recorded[i + 1] == '0' then redis.call('HSET', base .. ':ht', recorded[i], 1) end
+end
 local page = redis.call('HSCAN', base .. ':ua', ARGV[3], 'COUNT', 200)
+local due, shift = {}, 120000 -- ms; the longest time that a job is set aside
 for i = 1, #page[2], 2 do
   local id, task = page[2][i], page[2][i + 1]
-  if known[task] then
+  local at = tonumber(redis.call('ZSCORE', dl, id) or 0)
+  if held[task] == nil then held[task] = is_held(task) end
+  if waits_for_release(at) then
+    if not held[task] then due[#due + 1] = {id, at, until_release} end
+  elseif known[task] then
     counts[task] = (counts[task] or 0) + 1
-    local at = tonumber(redis.call('ZSCORE', dl, id) or 0)
     if at > now + 1 then
-      due[#due + 1] = {id, at}
+      due[#due + 1] = {id, at, 0}
       shift = math.max(shift, at - now)
     end
   end
 end
--- This keeps their order
-for _, job in ipairs(due) do redis.call('ZADD', dl, job[2] - shift, job[1]) end
+for _, job in ipairs(due) do
+  local earlier = job[3] + shift -- this keeps their order
+  local urgent = redis.call('ZSCORE', du, job[1])
+  redis.call('ZADD', dl, job[2] - earlier, job[1])
+  if urgent then redis.call('ZADD', du, urgent - earlier, job[1]) end
+end
+for i = 1, page[1] == '0' and #recorded or 0, 2 do
+  local task = recorded[i]
+  if not is_held(task) and redis.call('HGET', base .. ':ht', task) ~= '0' then
+    redis.call('HDEL', base .. ':ht', task)
+  end
+end
 local told = {}
 for task, n in pairs(counts) do
   told[#told + 1] = task
   told[#told + 1] = n
 end
-return {page[1], told}
+return {page[1], told, #due}

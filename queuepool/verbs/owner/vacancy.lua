@@ -1,10 +1,10 @@
 #!lua flags=no-writes
 -- vacancy: tell whether a partition has work, and no owner that does it.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o c dl rec fl:<epoch> fo bd
--- Returns 2 if jobs could be claimed, are due or are to be recovered, or batches are to be told or
---         looked at; 1 if some jobs only wait for their limits; 0 if there is nothing to do, or
---         somebody owns it. O(1).
+-- KEYS[1] base; derived: o c dl rec fl:<epoch> fo bd ht
+-- Returns 2 if jobs could be claimed, are due or are to be recovered, tasks were released, or
+--         batches are to be told or looked at; 1 if some jobs only wait for their limits; 0 if
+--         there is nothing to do, or somebody owns it. O(1).
 local base = KEYS[1]
 -- uses: clock, whole
 local nonce, epoch, expires = unpack(redis.call('HMGET', base .. ':o', 'nonce', 'epoch', 'expires'))
@@ -21,4 +21,7 @@ for t = 1, 4 do
 end
 local first = redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
 if first[2] and tonumber(first[2]) <= now then return 2 end
+for _, recorded in ipairs(redis.call('HVALS', base .. ':ht')) do
+  if recorded == '0' or recorded == '1' then return 2 end
+end
 return whole(counts[5]) > 0 and 1 or 0

@@ -22,6 +22,7 @@ from queuepool.verbs.owner.replies import (
     Promoted,
     Recovered,
     Renewal,
+    Roused,
 )
 
 __all__ = [  # of queuepool.verbs.owner.replies
@@ -35,6 +36,7 @@ __all__ = [  # of queuepool.verbs.owner.replies
     "Promoted",
     "Recovered",
     "Renewal",
+    "Roused",
 ]
 
 MAX_BATCH = 200
@@ -242,16 +244,14 @@ def promote(ownership: Ownership) -> Verb[Promoted]:
     )
 
 
-def rouse(
-    ownership: Ownership, cursor: bytes, tasks: Iterable[str]
-) -> Verb[tuple[bytes, Mapping[str, int]]]:
-    """Make jobs due that were set aside for these tasks; returns (next cursor, jobs by task).
+def rouse(ownership: Ownership, cursor: bytes, tasks: Iterable[str]) -> Verb[Roused]:
+    """Make jobs due that were set aside for these tasks, or for tasks that are held no more.
 
     Start with b"0"; it has ended when it returns b"0".
     """
 
-    def read(r: Any) -> tuple[bytes, Mapping[str, int]]:
-        return bytes(r[0]), {name: int(n) for name, n in fields(r[1]).items()}
+    def read(r: Any) -> Roused:
+        return Roused(bytes(r[0]), {name: int(n) for name, n in fields(r[1]).items()}, r[2])
 
     return owned("rouse", ownership, [cursor, *tasks], read)
 

@@ -2,8 +2,8 @@
 -- is gone.
 local kinds = {c = 'hash', dl = 'zset', du = 'zset', dead = 'zset', rec = 'list', wk = 'list',
   cmd = 'stream', ls = 'zset', bd = 'zset', fo = 'stream', h = 'list', mv = 'set', ll = 'set'}
-local hashes = {'j', 'o', 'dr', 'ck', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua', 'u', 'uk', 'ex',
-  'mg', 'mt', 'lm', 'gt', 'ga', 'gk', 'pl'}
+local hashes = {'j', 'o', 'dr', 'ck', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua', 'ht', 'u', 'uk',
+  'ex', 'mg', 'mt', 'lm', 'gt', 'ga', 'gk', 'pl'}
 for _, k in ipairs(hashes) do
   kinds[k] = 'hash'
 end

@@ -17,12 +17,13 @@ from queuepool.errors import (
     PayloadTooLargeError,
     UndecodableError,
 )
-from queuepool.errors.escaping import id_bytes, stored_text
+from queuepool.errors.escaping import id_bytes, shown, stored_text
 from queuepool.models import GroupStatus, JobId, JobState, JobStatus, TenantLoad, TenantStatus, Tier
 from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb, number
 
 OWN_TIERS = -1  # of a group: each job has the turns of its own tier
+MAX_HELD_TASKS = 100  # held, or released with jobs that are not due yet
 
 
 class Full(Struct, frozen=True):
@@ -230,6 +231,25 @@ def configure(
     if keep_ms:
         args += ["keep", keep_ms]
     return Verb("configure", args, lambda r: None if _here(r) < 0 else r == 1)
+
+
+def hold_task(task: str, *, on: bool, version: int = 1) -> Verb[bool]:
+    """Start no more jobs of a task, or let them start again; returns whether that changed anything.
+
+    Raises InvalidInputError if too many tasks are held.
+    """
+
+    def read(reply: Any) -> bool:
+        changed = _here(reply)
+        if changed < 0:
+            raise InvalidInputError(
+                f"task {shown(task)} cannot be held: {MAX_HELD_TASKS} others are, or were released "
+                "and have jobs that wait for a consumer. Release some, or hold everything"
+            )
+        return bool(changed == 1)
+
+    begins = codec.beginning_of(task) if on else b""
+    return Verb("hold_task", [task.encode(), begins, version], read)
 
 
 def tier_at_gates(group: bytes, cursor: bytes = b"", version: int = 1) -> Verb[bytes]:

@@ -72,6 +72,36 @@ def test_partitions_are_held_and_released_one_by_one_or_all(
     assert held(pool) == [False, False]
 
 
+def test_a_task_is_held_and_released_in_all_partitions(
+    pool: QueuePool, client: QueuePoolClient
+) -> None:
+    def tasks() -> list[list[str]]:
+        return [list(partition.observe().held_tasks) for partition in pool.partitions()]
+
+    answers = [client.Hold(api.HoldRequest(task="work")).changed for _ in range(2)]
+
+    assert answers == [2, 0]
+    assert tasks() == [["work"], ["work"]]
+    wait_until(lambda: list(_states(client)[0].held_tasks) == ["work"])
+    answers = [client.Release(api.ReleaseRequest(task="work")).changed for _ in range(2)]
+    assert answers == [2, 0]
+    assert tasks() == [[], []]
+    code, why = refusal(client.Hold, api.HoldRequest(task="work", pool="default"))
+    assert (code, "omit the pool" in why) == ("INVALID_ARGUMENT", True)
+    code, why = refusal(client.Hold, api.HoldRequest(task=""))
+    assert (code, "1 to 128 bytes" in why) == ("INVALID_ARGUMENT", True)
+
+    def noted() -> list[str]:
+        log = client.Log(api.LogRequest()).entries
+        return [one.subject for one in log if one.what == "hold" and "2" in one.outcome]
+
+    wait_until(lambda: noted() == ["task work"])
+
+
+def _states(client: QueuePoolClient) -> list[Any]:
+    return list(client.ListPartitions(api.ListPartitionsRequest()).partitions)
+
+
 def test_a_group_is_configured_and_what_is_left_out_stays(
     pool: QueuePool, client: QueuePoolClient
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from queuepool.verbs.owner import verbs as own
+from tests.property.model import holding
 from tests.property.model.records import Book, Place
 from tests.property.model.state import State
 
@@ -94,14 +96,23 @@ def retry(
     return status
 
 
-def rouse(s: State, tasks: Sequence[str]) -> dict[str, int]:
-    """Make due the jobs set aside for these tasks; returns how many of each."""
-    waiting = [s.jobs[i] for i in s.at(Place.DELAYED) if s.jobs[i].aside.decode() in tasks]
-    later = sorted((job for job in waiting if job.due[0] > s.now_s), key=lambda job: job.due)
+def rouse(s: State, tasks: Sequence[str]) -> own.Roused:
+    """Make due the jobs set aside for these tasks, and those of tasks held no more."""
+    aside = [s.jobs[i] for i in s.at(Place.DELAYED) if s.jobs[i].aside]
+    waiting = [j for j in aside if not holding.waits(s, j) and j.aside.decode() in tasks]
+    later = [job for job in waiting if job.due[0] > s.now_s]
     shift_s = max([120.0, *(job.due[0] - s.now_s for job in later)])
-    for place, job in enumerate(later):
+    freed = [
+        job
+        for job in aside
+        if holding.waits(s, job) and s.tasks.get(job.aside.decode()) != holding.HELD
+    ]
+    for job in freed:
+        job.due = (job.due[0] - holding.UNTIL_RELEASE_S, *job.due[1:])
+    for place, job in enumerate(sorted([*later, *freed], key=lambda job: job.due)):
         job.due = (job.due[0] - shift_s, s.call, place)
-    return dict(Counter(job.aside.decode() for job in waiting))
+    s.tasks = {task: how for task, how in s.tasks.items() if how == holding.HELD}
+    return own.Roused(b"0", dict(Counter(j.aside.decode() for j in waiting)), len(later + freed))
 
 
 def bury(s: State, epoch: int, ids: Sequence[bytes], error: bytes) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from queuepool.models.tenants import tenant_of
-from tests.property.model import gate_laws
+from tests.property.model import gate_laws, holding
 from tests.property.model.records import Bounds, Place
 from tests.property.model.space import Space
 from tests.property.model.state import State
@@ -256,6 +256,11 @@ def check_same_notes(space: Space, state: State) -> None:
     }, "crashes differ"
     assert space.hash("er") == {i: job.error for i, job in jobs if job.error}, "errors differ"
     assert space.hash("ua") == {i: job.aside for i, job in jobs if job.aside}, "asides differ"
+    held = {i for i, job in jobs if job.place is Place.DELAYED and holding.waits(state, job)}
+    assert space.held() == held, "what waits for the release of its task differs"
+    recorded = {task.decode(): how for task, how in space.hash("ht").items()}
+    found = {t: holding.HELD if b"[" in how else how.decode() for t, how in recorded.items()}
+    assert found == state.tasks, "held tasks differ"
     assert space.hash("uk") == {i: job.key for i, job in jobs if job.key}, "unique keys differ"
     expiring = {i for i, job in jobs if job.expires_s is not None}
     assert set(space.hash("ex")) == expiring, "what expires differs"

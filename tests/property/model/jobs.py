@@ -13,7 +13,7 @@ from hypothesis.stateful import precondition, rule
 from queuepool.protocol.codec import read_stamp
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
-from tests.property.model import ending, enqueueing
+from tests.property.model import ending, enqueueing, holding
 from tests.property.model.enqueueing import Run
 from tests.property.model.machine import (
     ERROR,
@@ -151,7 +151,13 @@ class JobsMachine(BaseMachine):
             life.bodies.update(zip(reply.ids, reply.bodies, strict=True))
             marks = set(self.space.hash("cx"))
             limits, epoch = self.space.hash("lm"), life.ownership.epoch
+            assert reply.roused == (
+                b"" if self.state.held else holding.said_of_released(self.state)
+            )
+            holding.check_claimed(self.state, reply.ids)
             late = enqueueing.expire(self.state, set(self.space.hash("j")))
+            parked = {i for i, said in limits.items() if said.startswith(b"p|")}
+            late += holding.set_aside(self.state, epoch, reply.ids, parked, self.space.ids("dl"))
             went = late + enqueueing.claim(
                 self.state, epoch, reply.ids, marks, limits, limit, starting
             )
@@ -258,7 +264,7 @@ class JobsMachine(BaseMachine):
         self.as_owner(
             life,
             own.rouse(life.ownership, b"0", tasks),
-            lambda _: (b"0", ending.rouse(self.state, tasks)),
+            lambda _: ending.rouse(self.state, tasks),
             draining=False,
         )
 

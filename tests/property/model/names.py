@@ -6,6 +6,7 @@ from queuepool.protocol import codec
 from queuepool.routing.slots import group_of as _named
 
 TENANT = b"t"
+TASKS = ("t", "t", "t", 'say "hi"', "t2")
 GROUPS = (b"a", b"bb", b"c:{x}*", b"\x00\xff", _named(b"d", TENANT), _named(b"e", TENANT))
 
 
@@ -14,10 +15,16 @@ def group_of(job_id: bytes) -> bytes:
     return GROUPS[sum(job_id) % len(GROUPS)]
 
 
+def task_of(job_id: bytes) -> str:
+    """Return the task of an id, in every life."""
+    return TASKS[sum(job_id) % len(TASKS)]
+
+
 def tail_of(job_id: bytes) -> bytes:
     """Return what a producer sends of a job's body; the same in every life of an id."""
     payload = b"[" + b"0," * (sum(job_id) % 7) + b"0]"
-    return codec.encode_tail(7, group_of(job_id)) + b'["t",' + payload + b"]"
+    begins = codec.beginning_of(task_of(job_id))
+    return codec.encode_tail(7, group_of(job_id)) + begins + payload + b"]"
 
 
 def size_of(job_id: bytes) -> int:

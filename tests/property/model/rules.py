@@ -11,10 +11,10 @@ from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
-from tests.property.model import ending, enqueueing, owning
+from tests.property.model import ending, enqueueing, holding, owning
 from tests.property.model.gates import GatesMachine
 from tests.property.model.machine import CRASHED, LEASES_S, OWN_IDS, PLACES, picks, who
-from tests.property.model.names import GROUPS, TENANT, group_of
+from tests.property.model.names import GROUPS, TASKS, TENANT, group_of
 from tests.property.model.process import FENCED, Life
 from tests.property.model.records import Book, Place
 from tests.property.model.space import read
@@ -118,7 +118,9 @@ class PartitionMachine(GatesMachine):
     def book(self, back: int) -> None:
         life = self.life(back)
         book = self.state.books.get(life.ownership.epoch)
-        assert list(self.run(own.in_flight(life.ownership))) == (book.order() if book else [])
+        assert list(self.run(own.in_flight(life.ownership))) == (
+            [*book.started, *book.waiting] if book else []
+        )
 
     # Whoever cancels, operators, the leading coordinator
 
@@ -207,6 +209,11 @@ class PartitionMachine(GatesMachine):
     def configure_tenant(self, on: bool | None, most: int | None, weight: int | None) -> None:
         verb = produce.configure_tenant(TENANT, hold=on, max_running=most, weight=weight)
         assert self.run(verb) == enqueueing.configure_tenant(self.state, TENANT, on, most, weight)
+
+    @rule(task=st.sampled_from(TASKS), on=st.sampled_from((False, True)))
+    def hold_a_task(self, task: str, on: bool) -> None:
+        verb = produce.hold_task(task, on=on)
+        assert self.run(verb) == holding.hold(self.state, task, on=on)
 
     @rule(on=st.sampled_from((False, False, False, True)))
     def hold_the_partition(self, on: bool) -> None:

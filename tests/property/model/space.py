@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import time
 from typing import Any
 
 _READ = """
@@ -41,6 +42,7 @@ _PLAIN = (
     "dl",
     "du",
     "ua",
+    "ht",
     "u",
     "uk",
     "mg",
@@ -82,6 +84,12 @@ class Space:
         """Return the members of a sorted set, in order."""
         members: list[bytes] = self.plain.get(name, [])[::2]
         return members
+
+    def held(self) -> set[bytes]:
+        """Return the delayed jobs that wait for the release of their tasks."""
+        flat: list[bytes] = self.plain.get("dl", [])
+        far_ms = (time() + 5 * 366 * 86_400) * 1000
+        return {flat[i] for i in range(0, len(flat), 2) if float(flat[i + 1]) > far_ms}
 
     def list(self, name: str) -> list[bytes]:
         """Return a list."""

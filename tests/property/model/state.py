@@ -49,6 +49,7 @@ class State:
     commands: list[tuple[int, int]] = field(default_factory=list)
     checkpoint: tuple[int, int] | None = None  # target, leader
     held: bool = False  # the whole partition
+    tasks: dict[str, str] = field(default_factory=dict)  # held, or how far released
 
     def at(self, place: Place) -> list[bytes]:
         """Return the ids at a place."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 
-from queuepool.errors.escaping import key_text
+from queuepool.errors.escaping import key_text, shown
 from queuepool.models import LimitStatus, ScheduleStatus
 from queuepool.models.doctor import Finding, Severity
 from queuepool.models.tenants import key_in, tenant_of
@@ -22,20 +22,20 @@ LATE_S = MINUTE_S
 
 
 def held(seen: Observed) -> Iterator[Finding]:
-    """Find what has been held for more than a day: partitions, groups, tenants, limits."""
-    for place in seen.places:
-        for what, name, since_ms, remedy in _holds(place):
-            if seen.now_ms - since_ms < HELD_S * 1000:
-                continue
-            yield Finding(
-                kind="held",
-                severity=Severity.NOTICE,
-                subject=f"{what} {name}",
-                since_ms=since_ms,
-                what=f"it has been held for {lasting((seen.now_ms - since_ms) / 1000)}",
-                meaning="none of its jobs start until it is released",
-                remedy=remedy,
-            )
+    """Find what has been held for more than a day: partitions, groups, tenants, tasks, limits."""
+    holds = [hold for place in seen.places for hold in _holds(place)]
+    for what, name, since_ms, remedy in (*holds, *_held_tasks(seen.places)):
+        if seen.now_ms - since_ms < HELD_S * 1000:
+            continue
+        yield Finding(
+            kind="held",
+            severity=Severity.NOTICE,
+            subject=f"{what} {name}",
+            since_ms=since_ms,
+            what=f"it has been held for {lasting((seen.now_ms - since_ms) / 1000)}",
+            meaning="none of its jobs start until it is released",
+            remedy=remedy,
+        )
     for limit in seen.limits or ():
         if limit.paused and limit.parked and seen.now_ms - limit.paused_ms >= HELD_S * 1000:
             yield Finding(
@@ -50,16 +50,21 @@ def held(seen: Observed) -> Iterator[Finding]:
             )
 
 
+def _held_tasks(places: Iterable[Place]) -> Iterator[tuple[str, str, int, str]]:
+    """Yield each held task once, whatever number of partitions it is held in."""
+    since: dict[str, int] = {}
+    for place in places:
+        for task, ms in place.state.held_tasks.items() if place.state is not None else ():
+            since[task] = min(ms, since.get(task, ms))
+    for task, ms in sorted(since.items()):
+        yield "task", shown(task), ms, f"queuepool release task {typed(task.encode())}"
+
+
 def _holds(place: Place) -> Iterator[tuple[str, str, int, str]]:
     state, looked = place.state, place.checkup
     if state is not None and state.held_ms is not None:
-        default = place.pool == "default"
-        what = (
-            f"partition {place.partition}"
-            if default
-            else (f"pool {place.pool} --partition {place.partition}")
-        )
-        yield "partition", place.name, state.held_ms, f"queuepool release {what}"
+        remedy = f"queuepool release partition {place.name}"
+        yield "partition", place.name, state.held_ms, remedy
     if looked is not None and looked.held_group is not None:
         tenant = tenant_of(looked.held_group.name)
         name = key_text(key_in(looked.held_group.name))

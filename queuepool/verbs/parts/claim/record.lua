@@ -46,7 +46,7 @@ if n > 0 then
     -- uses: claim/count_running
   end
 end
-if n > 0 or late or limited then
+if n > 0 or late or limited or held then
   if rooms then
     -- uses: claim/count_rooms
   end

@@ -11,7 +11,9 @@ local function settle_in(id, body, i)
   else
     raise_largest(largest, #body)
     if place == 'd' then
-      delay(id, tier_of(body), group, now + ms)
+      local due = now + ms
+      if waits_for_release(due) and not is_held(ARGV[i + 10]) then due = due - until_release end
+      delay(id, tier_of(body), group, due)
       wake('d')
     else
       local tier = tier_of(body)
