@@ -16,10 +16,13 @@ are due. The leader fires first, and records afterwards. Invariants:
 - Each time fires at least once within its rule: `through_ms` passes a time only when that time
   fired, or was found missed or overlapped; and only the leader of the newest epoch may record.
 - Times are in order: a time never fires after a later one.
+- None is missed for the sake of others: of several schedules that are due, those whose times would
+  be missed next come first, and those whose times are missed already come last.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from queuepool.models import ScheduleStatus
@@ -63,6 +66,18 @@ def due(status: ScheduleStatus, now_ms: int, room: int = MOST_FIRED) -> Firing |
             return _settled(status, fire, missed, now_ms)
         fire.append(at := following)
     return _settled(status, fire, missed, at)
+
+
+def in_turn(ready: Iterable[tuple[int, ScheduleStatus]], now_ms: int) -> list[ScheduleStatus]:
+    """Return schedules in the order in which they fire. ready: with the time for which each is."""
+
+    def turn(one: tuple[int, ScheduleStatus]) -> tuple[bool, int, str]:
+        due_ms, status = one
+        schedule = status.schedule
+        missed_ms = due_ms if schedule is None else due_ms + round(schedule.grace_s * 1000)
+        return missed_ms < now_ms, missed_ms, status.name
+
+    return [status for _, status in sorted(ready, key=turn)]
 
 
 def _settled(status: ScheduleStatus, fire: list[int], missed: int, through_ms: int) -> Firing:

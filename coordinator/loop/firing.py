@@ -2,6 +2,8 @@
 
     read the schedules -> which times are due (core.firing) -> fire each -> record what was done
 
+A look fires a bounded number of times; if more are due, the next look follows at once. What cannot
+fire uses up nothing of that number, so that a partition that is full or away delays no other's.
 A server that hangs delays neither the control loop nor, for longer than a call, other schedules.
 Whoever leads next begins with what is recorded, and asks again for what is not: each time fires
 once, see core.firing.
@@ -14,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from coordinator.core.events import ScheduleFailed, ScheduleFired, SchedulePassed
-from coordinator.core.firing import MOST_FIRED, Firing, due
+from coordinator.core.firing import MOST_FIRED, Firing, due, in_turn
 from queuepool.client.pool import QueuePool
 from queuepool.client.schedules import job_of
 from queuepool.errors import QueuePoolError, UnavailableError
@@ -52,7 +54,7 @@ class ScheduleRunner:
     ) -> None:
         self._pool, self._epoch, self._emit = pool, epoch, emit
         self._interval_s = interval_s
-        self._version = self._of_epoch = 0
+        self._version = self._of_epoch = self._room = 0
         self._known: dict[str, ScheduleStatus] = {}
         self._next: dict[str, int] = {}  # when each is due; those that never are, are left out
         self._unrecorded: dict[str, Fired] = {}
@@ -71,19 +73,19 @@ class ScheduleRunner:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self.look()
-            self._stopping.wait(self._interval_s)
+            if not self.look():
+                self._stopping.wait(self._interval_s)
 
-    def look(self) -> None:
-        """Fire what is due, if this process leads. Does not raise."""
+    def look(self) -> bool:
+        """Fire what is due, if this process leads; return whether more is due. Does not raise."""
         epoch = self._epoch()
         if epoch != self._of_epoch:
             self._forget(epoch)
         if not epoch:
-            return
+            return False
         try:
             now_ms = self._read()
-            self._fire_all(now_ms)
+            more = self._fire_all(now_ms)
             self._record()
         except _ReplacedError:
             self._forget(0)
@@ -91,6 +93,8 @@ class ScheduleRunner:
             self._fail("", f"{type(error).__name__}: {error}"[:300])
         else:
             self._problems.pop("", None)
+            return more
+        return False
 
     def _forget(self, epoch: int) -> None:
         self._version, self._of_epoch = 0, epoch
@@ -123,21 +127,26 @@ class ScheduleRunner:
         if following:
             self._next[name] = following[0]
 
-    def _fire_all(self, now_ms: int) -> None:
-        room, away = MOST_FIRED, set[str]()
-        ready = sorted((at, name) for name, at in self._next.items() if at <= now_ms)
-        for _, name in ready:
-            firing = due(self._known[name], now_ms, room)
+    def _fire_all(self, now_ms: int) -> bool:
+        """Fire what is due; return whether there was too much of it for a look."""
+        more = False
+        self._room, away = MOST_FIRED, set[str]()
+        ready = [(at, self._known[name]) for name, at in self._next.items() if at <= now_ms]
+        for status in in_turn(ready, now_ms):
+            firing, name = due(status, now_ms, self._room), status.name
             if firing is None:
+                more = more or self._room < 1
                 continue
-            room -= len(firing.fire)
             try:
-                self._settle(self._known[name], firing, now_ms, away)
+                self._settle(status, firing, now_ms, away)
             except QueuePoolError as error:
                 self._fail(name, str(error)[:300])
+                self._plan(name)
             else:
                 self._problems.pop(name, None)
-            self._plan(name)
+                self._plan(name)
+                more = more or self._next.get(name, now_ms + 1) <= now_ms
+        return more
 
     def _settle(self, status: ScheduleStatus, firing: Firing, now_ms: int, away: set[str]) -> None:
         """Fire the times of a schedule; what was done before an error is kept."""
@@ -154,9 +163,11 @@ class ScheduleRunner:
             if outcome == "overlapped":
                 state = replace(state, overlapped=state.overlapped + 1)
                 self._emit(SchedulePassed(status.name, "overlapped", 1))
-            else:  # if not by us, by an earlier leader, which could not record it
-                fired = state.fired + 1
-                state = replace(state, last_due_ms=due_ms, last_at_ms=now_ms, fired=fired)
+            else:  # if not by us now, it may not have been recorded
+                fired, last = state.fired + (due_ms > state.last_due_ms), state.last_due_ms
+                state = replace(
+                    state, last_due_ms=max(last, due_ms), last_at_ms=now_ms, fired=fired
+                )
             if outcome == "fired":
                 late_s = max(0, now_ms - due_ms) / 1000
                 self._emit(ScheduleFired(status.name, id_of_time(status.name, due_ms), late_s))
@@ -186,6 +197,7 @@ class ScheduleRunner:
         schedule = status.schedule
         assert schedule is not None  # noqa: S101 - else nothing of it is due
         outcome = self._ask(schedule, due_ms, away)
+        self._room -= not isinstance(outcome, Full)
         if isinstance(outcome, NotFired):
             if outcome.why == "FENCED":
                 raise _ReplacedError

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -103,35 +104,45 @@ class Cron:
 
     def after(self, ms: int) -> int | None:
         """Return the first time after a moment, None if there is none within eight years."""
-        try:
-            day = datetime.fromtimestamp(ms / 1000, UTC).astimezone(self.zone).date()
-            day -= timedelta(days=1)  # whose clock may have been put back over midnight
-            for _ in range(_SEARCHED_DAYS):
-                for at in self._of(day):
-                    if at > ms:
-                        return at
-                day += timedelta(days=1)
-        except (ValueError, OverflowError, OSError):  # a clock that is far off
-            pass
+        for times in self._following(ms):
+            return times[0]
         return None
 
     def count(self, after: int, until: int) -> int:
         """Return how many are after one moment, and not after another."""
         found = 0
-        at = self.after(after)
-        while at is not None and at <= until:
-            found += 1
-            at = self.after(at)
+        for times in self._following(after):
+            counted = bisect_right(times, until)
+            found += counted
+            if counted < len(times):
+                break
         return found
 
     def skip(self, after: int, times: int) -> int:
         """Return the last of so many times after a moment; the moment itself for none."""
-        for _ in range(times):
-            at = self.after(after)
-            if at is None:
-                break
-            after = at
+        for following in self._following(after) if times else ():
+            if times <= len(following):
+                return following[times - 1]
+            times -= len(following)
+            after = following[-1]
         return after
+
+    def _following(self, ms: int) -> Iterator[tuple[int, ...]]:
+        """Return all times after a moment, day by day, until none follows within eight years."""
+        try:
+            day = datetime.fromtimestamp(ms / 1000, UTC).astimezone(self.zone).date()
+            day -= timedelta(days=1)  # whose clock may have been put back over midnight
+            left = _SEARCHED_DAYS
+            while left:
+                times = self._of(day)
+                times = times[bisect_right(times, ms) :]
+                if times:
+                    yield times
+                    ms, left = times[-1], _SEARCHED_DAYS
+                day += timedelta(days=1)
+                left -= 1
+        except (ValueError, OverflowError, OSError):  # a clock that is far off
+            return
 
     def _of(self, day: date) -> tuple[int, ...]:
         """Return the times of a day, in order."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from queuepool.testing.data import PartitionData
 from queuepool.testing.keyspace import Args
 from queuepool.testing.producing import enqueue
@@ -41,8 +43,22 @@ def set_schedule(s: SystemData, args: Args) -> Any:
     if known is None and len(s.schedules) >= most:
         return -1
     paused = known[2] if known is not None else 0
-    s.schedules[name] = (_next_version(s), s.now, paused, by, text)
+    since = s.now
+    if known is not None and _times(known[4]) == _times(text) is not None:
+        noted, settled = (*s.fired.get(name, b"").split(b":"), b"", b"")[:2]
+        since = min(s.now, max(known[1], int(settled) if noted == b"%d" % known[0] else 0))
+    s.schedules[name] = (_next_version(s), since, paused, by, text)
     return 1
+
+
+def _times(text: bytes) -> tuple[Any, ...] | None:
+    """Return when a schedule is due and where it fires, None of what cannot be read."""
+    try:
+        stored = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+    fields = ("cron", "every", "timezone", "partition_key", "pool")
+    return tuple(map(stored.get, fields)) if isinstance(stored, dict) else None
 
 
 def pause_schedule(s: SystemData, args: Args) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -15,6 +16,7 @@ from queuepool.verbs.schedules import verbs
 from queuepool.verbs.schedules.verbs import NotFired
 from tests.contract import world as w
 from tests.contract.world import World
+from tests.waiting import wait_until
 
 T = TypeVar("T")
 NIGHTLY = Schedule("nightly", "t", {"x": 1}, cron="0 3 * * *", timezone="Europe/Berlin")
@@ -51,6 +53,13 @@ def fire(
     return world.partition.run(verbs.fire("nightly", due_ms, epoch, verb, overlap=overlap))
 
 
+def wait(world: World) -> None:
+    """Let some milliseconds pass; what is stored of schedules does not age."""
+    begin = ask(world, verbs.schedules()).now_ms
+    world.advance(60)
+    wait_until(lambda: ask(world, verbs.schedules()).now_ms > begin + 5)
+
+
 def test_what_is_set_is_read_with_who_and_since_when(world: World) -> None:
     assert ask(world, verbs.schedules()).found == ()
 
@@ -80,6 +89,84 @@ def test_the_same_again_changes_nothing_another_counts_from_now(world: World) ->
     assert now.schedule == changed
     assert now.version > first.version
     assert now.since_ms > same.since_ms
+
+
+def test_a_change_of_anything_but_its_times_leaves_those_due_that_are_not_settled(
+    world: World,
+) -> None:
+    epoch = ask(world, lead.lead("n", lease_ms=10**9, address="")).epoch
+    ask(world, verbs.set_schedule(MINUTELY))
+    first = one(world, "minutely")
+    wait(world)
+    later = replace(MINUTELY, payload={"cron": "0 3 * * *"}, timeout_s=7.0, missed="all")
+
+    assert ask(world, verbs.set_schedule(later)) == 1
+    second = one(world, "minutely")
+    assert (second.schedule, second.since_ms) == (later, first.since_ms)
+    assert second.version > first.version
+
+    through_ms = first.since_ms + 4
+    ask(world, verbs.note_fired(epoch, {"minutely": Fired(first.version, through_ms + 9)}))
+    ask(world, verbs.set_schedule(MINUTELY))
+    assert one(world, "minutely").since_ms == first.since_ms  # noted of another version
+    noted = Fired(one(world, "minutely").version, through_ms)
+    ask(world, verbs.note_fired(epoch, {"minutely": noted}))
+    ask(world, verbs.set_schedule(later))
+    assert one(world, "minutely").since_ms == one(world, "minutely").settled_ms == through_ms
+
+    ahead = Fired(one(world, "minutely").version, first.since_ms + 10**9)
+    ask(world, verbs.note_fired(epoch, {"minutely": ahead}))
+    ask(world, verbs.set_schedule(MINUTELY))  # after the clock was put back
+    last = one(world, "minutely")
+    assert through_ms < last.since_ms <= last.version
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"every": 61.0},
+        {"every": None, "cron": "* * * * *"},
+        {"partition_key": "elsewhere"},
+        {"pool": "video"},
+    ],
+)
+def test_other_times_or_another_place_count_from_now(world: World, other: dict[str, Any]) -> None:
+    ask(world, verbs.set_schedule(MINUTELY))
+    first = one(world, "minutely")
+    wait(world)
+
+    ask(world, verbs.set_schedule(replace(MINUTELY, **other)))
+
+    assert one(world, "minutely").since_ms > first.since_ms
+
+
+def test_another_zone_counts_from_now(world: World) -> None:
+    ask(world, verbs.set_schedule(NIGHTLY))
+    first = one(world)
+    wait(world)
+
+    ask(world, verbs.set_schedule(replace(NIGHTLY, timezone="Asia/Seoul")))
+
+    assert one(world).since_ms > first.since_ms
+
+
+def test_what_a_newer_coordinator_notes_besides_is_left_out(server_world: World) -> None:
+    ask(server_world, verbs.set_schedule(NIGHTLY))
+    version = one(server_world).version
+    noted = f"{version}:2:3:4:5:6:7:8:more"
+    server_world.client.hset(server_world.system + b":fired", "nightly", noted)
+
+    assert one(server_world).state == Fired(version, 2, 3, 4, 5, 6, 7)
+
+
+@pytest.mark.parametrize("size", [41, 70_000])
+def test_a_name_that_none_may_have_is_cut(server_world: World, size: int) -> None:
+    server_world.client.hset(server_world.system + b":schedules", b"\xff" * size, b"x")
+
+    (found,) = ask(server_world, verbs.schedules()).found
+
+    assert len(found.name) <= 100
+    assert found.problem
 
 
 def test_a_known_version_sends_nothing(world: World) -> None:

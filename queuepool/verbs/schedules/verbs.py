@@ -22,10 +22,11 @@ from queuepool.verbs import Verb, number
 from queuepool.verbs.producer.verbs import Full, Settled, read_enqueue
 
 MAX_BYTES = 4096  # of a schedule as stored
+_LONGEST_NAME = 100
 REMEMBERED_MS = 32 * 86_400_000  # a firing; older times are never due
 _encoder = msgspec.json.Encoder(enc_hook=plain_model, order="deterministic")
 _STORED = re.compile(rb"(\d{1,15}):(\d{1,15}):(\d{1,15}):([^\n]*)\n(.*)", re.DOTALL)
-_FIRED = re.compile(rb"\d{1,15}(?::\d{1,15}){6}")
+_FIRED = re.compile(rb"(\d{1,15}(?::\d{1,15}){6})(?::.*)?", re.DOTALL)  # a newer version may add
 
 
 class _Stored(msgspec.Struct, omit_defaults=True):
@@ -157,7 +158,7 @@ def _line(by: str) -> str:
 
 
 def _status(raw: bytes, text: bytes, done: bytes) -> ScheduleStatus:
-    name = stored_text(raw)
+    name = stored_text(raw)[:_LONGEST_NAME]  # others may have written one of any length
     match = _STORED.fullmatch(text)
     if match is None:
         return ScheduleStatus(name=name, schedule=None, version=0, since_ms=0, problem="damaged")
@@ -169,7 +170,8 @@ def _status(raw: bytes, text: bytes, done: bytes) -> ScheduleStatus:
             schedule, problem = None, "it has the name of another schedule"
     except (*UNREADABLE, QueuePoolError) as error:
         problem = f"it cannot be read ({error})"[:300]
-    counts = map(number, done.split(b":")) if _FIRED.fullmatch(done) else ()
+    noted = _FIRED.fullmatch(done)
+    counts = map(number, noted[1].split(b":")) if noted else ()
     return ScheduleStatus(
         name=name,
         schedule=schedule,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime
+from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from queuepool.models.timetables import Cron, Every, parse_cron
 from queuepool.models.zones import zone_of
+from tests.unit.models.observing import observed
 
 BERLIN, NEW_YORK, LORD_HOWE = "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"
 ZONES = (BERLIN, NEW_YORK, LORD_HOWE, "UTC", "Asia/Kathmandu", "America/Havana")
@@ -84,28 +86,6 @@ def test_it_is_due_at(cron: str, zone: str, begin: str, end: str, expected: list
     assert local(cron, zone, begin, end) == expected
 
 
-def brute(cron: Cron, zone: str, begin: int, end: int) -> list[int]:
-    """Return what an observer sees who looks at the wall clock every minute."""
-    found, seen = set[int](), set[datetime]()
-    before: datetime | None = None
-    for at in range(begin - begin % MINUTE_MS - 86_400_000, end + 1, MINUTE_MS):
-        here = datetime.fromtimestamp(at / 1000, ZoneInfo(zone)).replace(tzinfo=None)
-        passed = [here]
-        if cron.fixed and before is not None and here - before > timedelta(minutes=1):
-            gap = (here - before) // timedelta(minutes=1)
-            passed += [before + timedelta(minutes=n) for n in range(1, gap)]
-        for wall in passed:
-            if cron.fixed and wall in seen:
-                continue
-            if not cron.fixed and wall != here:
-                continue
-            if wall.hour in cron.hours and wall.minute in cron.minutes and cron._has(wall.date()):
-                found.add(at)
-        seen.update(passed)
-        before = here
-    return sorted(at for at in found if begin < at <= end)
-
-
 CHANGES = ("2026-03-08", "2026-03-29", "2026-04-05", "2026-10-04", "2026-10-25", "2026-11-01")
 FIELD = st.sampled_from(["*", "*/20", "0", "30", "15,45", "5-40/7"])
 HOUR = st.sampled_from(["*", "*/2", "0", "1", "2", "0-3", "1,2", "23"])
@@ -117,14 +97,48 @@ WEEK = st.sampled_from(["*", "SUN", "SAT-SUN", "1-5"])
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(ZONES), st.sampled_from(CHANGES), FIELD, HOUR, DAY, WEEK)
 def test_it_is_due_when_an_observer_of_the_clock_says_so(
-    zone: str, day: str, minute: str, hour: str, date: str, week: str
+    zone: str, day: str, minute: str, hour: str, day_of_month: str, week: str
 ) -> None:
-    cron = parse_cron(f"{minute} {hour} {date} * {week}", zone_of(zone))
+    cron = parse_cron(f"{minute} {hour} {day_of_month} * {week}", zone_of(zone))
     middle = ms(day)
     begin, end = middle - 36 * 3_600_000, middle + 48 * 3_600_000
 
-    assert times(cron, begin, end) == brute(cron, zone, begin, end)
-    assert cron.count(begin, end) == len(brute(cron, zone, begin, end))
+    assert times(cron, begin, end) == observed(cron, zone, begin, end)
+    assert cron.count(begin, end) == len(times(cron, begin, end))
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("text", ["15 2 * * *", "*/30 1-3 * * *", "30 1 * * SUN", "0 3 1,L * *"])
+@pytest.mark.thorough
+def test_a_year_is_as_an_observer_of_the_clock_says(text: str, zone: str) -> None:
+    cron = parse_cron(text, zone_of(zone))
+    begin, end = ms("2026-01-01", zone), ms("2027-01-01", zone)
+    expected = observed(cron, zone, begin, end, minutes=5)
+
+    assert times(cron, begin, end) == expected
+    assert cron.count(begin, end) == len(expected)
+    for n in (1, 2, len(expected)):
+        assert cron.skip(begin, n) == expected[n - 1]
+    assert cron.skip(begin, 0) == begin
+    assert cron.count(expected[0], expected[-1] - 1) == len(expected) - 2
+
+
+def test_a_week_of_minutes_is_counted_by_the_day() -> None:
+    """A leader that comes back after a week counts what it missed, of a thousand schedules."""
+    cron = parse_cron("* * * * *", zone_of(BERLIN))
+    begin, week_ms = ms("2026-03-25"), 7 * 86_400_000
+    looked = 0
+    days = Cron._of
+
+    def counted(self: Cron, day: date) -> tuple[int, ...]:
+        nonlocal looked
+        looked += 1
+        return days(self, day)
+
+    with patch.object(Cron, "_of", counted):
+        assert cron.count(begin, begin + week_ms) == 7 * 24 * 60
+        assert cron.skip(begin, 7 * 24 * 60 - 5) == begin + week_ms - 5 * MINUTE_MS
+    assert looked < 30
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.core.firing import HORIZON_MS, Firing, due
+from coordinator.core.firing import HORIZON_MS, Firing, due, in_turn
 from queuepool.models import Schedule, ScheduleStatus
 from queuepool.models.schedules import Fired
 
@@ -92,6 +93,23 @@ def test_a_change_of_clocks_is_no_miss() -> None:
 
     found = due(status(day_before + 3_600_000, **nightly), T)
     assert found == Firing((T,), 0, 0, T)
+
+
+def test_those_come_first_whose_times_would_be_missed_next() -> None:
+    def named(name: str, **fields: Any) -> ScheduleStatus:
+        return replace(status(T, **fields), name=name)
+
+    ready = [
+        (T - 9 * M, named("missed")),
+        (T - 1 * M, named("patient", grace_s=600)),
+        (T, named("b")),
+        (T, named("a")),
+        (T - 1 * M, named("soon")),
+        (T - 8 * M, named("missed less")),
+    ]
+
+    order = [each.name for each in in_turn(ready, T)]
+    assert order == ["soon", "a", "b", "patient", "missed", "missed less"]
 
 
 @given(

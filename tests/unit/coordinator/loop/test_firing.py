@@ -2,103 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from coordinator.core import events as e
-from coordinator.loop.firing import ScheduleRunner
 from queuepool import Schedule, UnavailableError
-from queuepool.models import ScheduleStatus
-from queuepool.tasks.registry import Registry
-from queuepool.testing import MemoryPool, run_jobs
+from queuepool.models.schedules import id_of_time
+from queuepool.models.timetables import parse_cron
+from queuepool.models.zones import zone_of
+from queuepool.testing import run_jobs
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
+from tests.unit.coordinator.loop.leading import CrashedError, Leading, every, note, ran
+from tests.unit.models.observing import observed
 
 pytestmark = pytest.mark.thorough
-
-registry = Registry()
-ran: list[str] = []
-
-
-@registry.task
-def note() -> None:
-    ran.append("note")
-
-
-class CrashedError(Exception):
-    """The process dies here."""
-
-
-class Leading:
-    """A pool in memory, its schedules, and who fires them."""
-
-    def __init__(self, **limits: Any) -> None:
-        self.pool = MemoryPool(2, registry=registry, **limits)
-        self.events: list[Any] = []
-        self.fired: Counter[str] = Counter()
-        self.leads = True
-        self.number = 0
-        self.crash_at = -1  # calls to go
-        self.lose_reply = False
-        self._run = self.pool.server.run
-        self.pool.server.run = self._counted  # type: ignore[method-assign]
-        self.runner = self.elect()
-
-    def elect(self) -> ScheduleRunner:
-        """Let another process lead."""
-        self.number += 1
-        _, key = self.pool.system
-        self._run(key, [lead.resign(f"n{self.number - 1}")])
-        verb = lead.lead(f"n{self.number}", lease_ms=10**9, address="")
-        epoch = verb.read(self._run(key, [verb])[0]).epoch
-        for partition in self.pool.partitions():
-            noop: dict[str, Any] = {"target_workers": 0, "reason": "", "expires_ms": 9}
-            command = lead.command(epoch, 0, type="NOOP", partition=0, **noop)
-            self._run(partition.key, [command])
-        self.runner = ScheduleRunner(
-            self.pool, lambda: epoch if self.leads else 0, emit=self.events.append
-        )
-        return self.runner
-
-    def _counted(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
-        crash = self.crash_at == 0
-        self.crash_at -= 1
-        if crash and not self.lose_reply:
-            raise CrashedError
-        replies = self._run(key, verbs)
-        for verb, reply in zip(verbs, replies, strict=True):
-            if verb.script == "fire" and reply == b"1":
-                job_id = verb.args[15]
-                assert isinstance(job_id, bytes)
-                self.fired[job_id.decode()] += 1
-        if crash:
-            raise CrashedError
-        return replies
-
-    def pass_(self, seconds: float) -> None:
-        self.pool.clock.advance(seconds)
-
-    def status(self, name: str = "s") -> ScheduleStatus:
-        status = self.pool.schedules.get(name)
-        assert status is not None
-        return status
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        return [event for event in self.events if isinstance(event, kind)]
 
 
 @pytest.fixture
 def rig() -> Leading:
     return Leading()
-
-
-def every(seconds: float = 60, **fields: Any) -> Schedule:
-    return Schedule("s", note, every=seconds, **fields)
 
 
 def test_a_job_is_enqueued_at_each_time_and_what_was_done_is_recorded(rig: Leading) -> None:
@@ -243,28 +168,26 @@ def test_a_frozen_leader_goes_on_at_any_call_and_each_time_fires_once(rig: Leadi
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
-def test_a_year_with_both_changes_of_clocks_has_each_day_once(rig: Leading, zone: str) -> None:
-    """Another leader for each day."""
-    night = Schedule("s", note, cron="15 2 * * *", timezone=zone)
-    rig.pool.schedules.set(night)
-    for _ in range(365):
-        (following,) = rig.status().next(1)
+def test_a_year_with_both_changes_of_clocks_is_as_an_observer_says(rig: Leading, zone: str) -> None:
+    """Another leader for each time."""
+    crons = {"s": "15 2 * * *", "t": "*/30 1-2 * * SUN"}
+    for name, text in crons.items():
+        rig.pool.schedules.set(Schedule(name, note, cron=text, timezone=zone))
+    begin = rig.status().since_ms
+    end = begin + 365 * 86_400_000
+    while (following := min(rig.status(name).next(1)[0] for name in crons)) <= end:
         rig.pass_(following / 1000 - rig.pool.clock() + 0.5)
         rig.runner.look()
         run_jobs(rig.pool)
         rig.elect().look()
 
-    here = ZoneInfo(zone)
-    moments = [
-        datetime.strptime(job_id, "s:%Y%m%dT%H%M%S%z").astimezone(here) for job_id in rig.fired
-    ]
-    days = {moment.date() for moment in moments}
-    odd = {moment.strftime("%H:%M") for moment in moments} - {"02:15"}
-    assert len(days) == len(moments) == 365
-    assert max(days) - min(days) == timedelta(days=364)
-    assert odd == {"02:30" if "Howe" in zone else "03:00"}
+    for name, text in crons.items():
+        times = observed(parse_cron(text, zone_of(zone)), zone, begin, end, minutes=15)
+        assert sorted(i for i in rig.fired if i[0] == name) == [id_of_time(name, t) for t in times]
+        state = rig.status(name).state
+        assert (state.fired, state.missed) == (len(times), 0)
+    assert sum(rig.fired.values()) > 365 + 52 * 4 - 4
     assert set(rig.fired.values()) == {1}
-    assert (rig.status().state.fired, rig.status().state.missed) == (365, 0)
 
 
 def test_times_that_nobody_fired_go_by_the_rule(rig: Leading) -> None:
