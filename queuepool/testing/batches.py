@@ -270,7 +270,7 @@ def _conclude(p: PartitionData, name: bytes, b: Batch) -> str:
     if b.then not in p.delayed:
         return "gone"
     if not failed:
-        p.delayed.add(b.then, p.now)
+        p.move_due(b.then, p.now)
         return "fired"
     body = p.jobs[b.then]
     p.delayed.remove(b.then)

@@ -16,7 +16,7 @@ from queuepool.testing.records import Lane
 from queuepool.testing.tenants import is_bounded
 
 STARTED = 1e12  # scores of in-flight jobs: below, a claim sequence; from here, the ms of a start
-FIRST = 1e14  # less is the score of a job of tier 0 in the index of urgent ones
+FIRST = 2.0**43  # less is the score of a job of tier 0 in the index of urgent ones
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
 
 
@@ -163,6 +163,13 @@ class PartitionData(Keyspace):
         self.delayed.add(job_id, due)
         if tier < 2:
             self.urgent.add(job_id, due if tier else due - FIRST)
+
+    def move_due(self, job_id: bytes, due: float) -> None:
+        """Make a delayed job due at another time, also in the index of urgent ones."""
+        place = self.urgent.score(job_id)
+        self.delayed.add(job_id, due)
+        if place is not None:
+            self.urgent.add(job_id, due - FIRST if place < 0 else due)
 
     def unaside(self, job_id: bytes) -> None:
         """Record that a job is no longer delayed, and waits for no task."""

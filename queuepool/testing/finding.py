@@ -217,7 +217,7 @@ def hasten(p: PartitionData, args: Args) -> Any:
     due = p.delayed.score(args[0])
     if due is None:
         return 0
-    p.delayed.add(args[0], min(due, p.now))
+    p.move_due(args[0], min(due, p.now))
     p.wake(b"d")
     return 1
 

@@ -62,7 +62,7 @@ def set_aside(p: PartitionData, taken: Iterable[bytes]) -> set[bytes]:
         tier, name = lane_of(body)
         group = p.group_of(body)
         p.count_ready((tier, name), -1)
-        p.delay(job_id, tier, behind + UNTIL_RELEASE + len(held) / 2048)
+        p.delay(job_id, tier, behind + UNTIL_RELEASE + len(held) / 512)
         group.delayed += 1
         if p.gates.was_admitted(job_id):
             p.gates.leave_lane(job_id)
@@ -106,8 +106,6 @@ def rouse(p: PartitionData, args: Args) -> Any:
                 later.append((due, job_id, 0))
                 shift = max(shift, due - p.now)
     for due, job_id, more in later:  # so their order stays
-        p.delayed.add(job_id, due - more - shift)
-        if (urgent := p.urgent.score(job_id)) is not None:
-            p.urgent.add(job_id, urgent - more - shift)
+        p.move_due(job_id, due - more - shift)
     p.tasks = {task: known for task, known in p.tasks.items() if known[1]}
     return [b"0", [x for pair in counts.items() for x in pair], len(later)]

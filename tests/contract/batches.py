@@ -29,8 +29,12 @@ def open_batch(
     batch: str = BATCH,
     deadline_ms: int = DAY_MS,
     seal: bool = True,
+    tier: int = 2,
 ) -> list[str]:
-    """Define a batch as a producer does, with jobs of group g; returns their ids."""
+    """Define a batch as a producer does, with jobs of group g; returns their ids.
+
+    tier: of its continuation.
+    """
     verb = flow.open_batch(
         batch,
         batch,
@@ -41,7 +45,7 @@ def open_batch(
         called="t",
     )
     assert world.partition.run(verb) is True
-    w.enqueue(world, [batch], b"then", delay_ms=deadline_ms + 3_600_000)
+    w.enqueue(world, [batch], b"then", tier=tier, delay_ms=deadline_ms + 3_600_000)
     ids = ids_of(jobs, batch)
     if ids:
         w.enqueue(world, ids)

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- tend_batches: conclude batches that are complete, or late; forget old ones.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o c j bd b:<batch> bb:<batch> bf:<batch> br:<batch>:<page> dl dg:<group>
---         ua dead at cr er cn g:<group> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant>
---         u uk ex lm ga wk fo
+-- KEYS[1] base; derived: o c j bd b:<batch> bb:<batch> bf:<batch> br:<batch>:<page> dl du
+--         dg:<group> ua dead at cr er cn g:<group> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt
+--         tt:<tenant> u uk ex lm ga wk fo
 -- ARGV    nonce, epoch
 -- Returns {continuations that are due now, continuations that died, batches forgotten, ms until the
 --         next batch is due (0: more are due, -1: there is none)}; or {FENCED, current epoch}.
@@ -12,7 +12,8 @@
 local base, c, j = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j'
 local dl, bd = base .. ':dl', base .. ':bd'
 -- uses: fence, clock, check_hashes, bury, unaside, undelay, group_of, add, ours, whole, managed
--- uses: probe_tenant, is_complete, flows/why_failed
+-- uses: probe_tenant, is_complete, flows/why_failed, move_due
+redis.call('ZCARD', base .. ':du')
 redis.call('ZCARD', base .. ':dead')
 check_hashes('c', 'at', 'cr', 'er', 'cn', 'ua')
 local batches = {}

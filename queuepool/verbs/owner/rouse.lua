@@ -9,13 +9,13 @@
 --         jobs became due}; or {FENCED, current epoch}. It keeps their order, and is idempotent.
 --         Checks about 200 jobs. From the first call to the last, released tasks are on record as
 --         1, then no more.
-local base, c, dl, du = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':dl', KEYS[1] .. ':du'
--- uses: fence, clock, until_release, is_held, check_hashes
+local base, c, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':dl'
+-- uses: fence, clock, until_release, is_held, check_hashes, move_due
 local known, counts, held = {}, {}, {}
 for i = 4, #ARGV do known[ARGV[i]] = true end
 check_hashes('ua', 'ht')
 redis.call('ZCARD', dl)
-redis.call('ZCARD', du)
+redis.call('ZCARD', base .. ':du')
 local recorded = redis.call('HGETALL', base .. ':ht')
 for i = 1, ARGV[3] == '0' and #recorded or 0, 2 do
   if recorded[i + 1] == '0' then redis.call('HSET', base .. ':ht', recorded[i], 1) end
@@ -36,12 +36,8 @@ for i = 1, #page[2], 2 do
     end
   end
 end
-for _, job in ipairs(due) do
-  local earlier = job[3] + shift -- this keeps their order
-  local urgent = redis.call('ZSCORE', du, job[1])
-  redis.call('ZADD', dl, job[2] - earlier, job[1])
-  if urgent then redis.call('ZADD', du, urgent - earlier, job[1]) end
-end
+-- This keeps their order
+for _, job in ipairs(due) do move_due(job[1], job[2] - job[3] - shift) end
 for i = 1, page[1] == '0' and #recorded or 0, 2 do
   local task = recorded[i]
   if not is_held(task) and redis.call('HGET', base .. ':ht', task) ~= '0' then

@@ -19,7 +19,7 @@ for k, id in ipairs(ids) do
     local tier, g = tier_of(body), base .. ':g:' .. group
     apart = apart + 1
     redis.call('HSET', base .. ':ua', id, task)
-    delay(id, tier, group, behind + until_release + apart / 2048)
+    delay(id, tier, group, behind + until_release + apart / 512)
     local state, gate = gate_of(redis.call('HGET', base .. ':lm', id))
     if state and string.find(state, '^[1-9]') then
       unadmit(gate)

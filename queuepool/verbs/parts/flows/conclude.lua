@@ -19,7 +19,7 @@ local function conclude(batch)
     undelay(group_of(batch.body), {after})
     bury(after, base .. ':g:' .. group_of(batch.body), #batch.body, why_failed(batch, not complete))
   else
-    redis.call('ZADD', dl, now, after)
+    move_due(after, now)
   end
   return verdict
 end
