@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from queuepool.client.arguments import check_wait
 from queuepool.client.batching import ask_home
 from queuepool.client.effects import Call, Pause, Steps
-from queuepool.client.flows.looking import cancel_batch, cancel_flow, find_flow, inner_of
+from queuepool.client.flows.cancelling import cancel_all
 from queuepool.client.handles import AsyncJobHandle, JobHandle
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask
@@ -123,26 +123,7 @@ class _Batch:
         return _Page(found, following < total)
 
     def _cancel(self) -> Steps[int]:
-        """Cancel each batch before its inner ones are listed: none is added to it any more."""
-        cancelled, left, seen = 0, [self.name], {self.name}
-        while left:
-            jobs, found = yield from self._cancel_one(left.pop())
-            cancelled += jobs
-            left += found - seen
-            seen |= found
-        return cancelled
-
-    def _cancel_one(self, name: str) -> Steps[tuple[int, set[str]]]:
-        config = self._network.config
-        status, graph = yield from find_flow(config, name)
-        if graph is None:
-            jobs = yield from cancel_batch(config, name)
-            return jobs, (yield from inner_of(config, name))
-        jobs, steps = yield from cancel_flow(config, status.name, graph)
-        found = set[str]()
-        for step in steps:
-            found |= yield from inner_of(config, step)
-        return jobs, found
+        return cancel_all(self._network.config, self.name)
 
 
 class Batch(_Batch):

@@ -4,9 +4,8 @@
     x8kPq0Zs_1xAAB   its first step
     fYkPq0Zs_1xAAD   what a job of a step waits for
 
-So names repeat when a flow is enqueued again, those of one flow differ, and one pattern finds all
-its jobs. Nine characters are 54 bits: that two of a million flows share them has a chance of 1 in
-30,000, and then a cancellation of one could reach jobs of the other.
+So names repeat when a flow is enqueued again, and those of one flow differ. Nine characters are 54
+bits: that two of a million flows share them has a chance of 1 in 30,000.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from queuepool.models.places import DEFAULT_POOL
 from queuepool.protocol.batches import batch_name, ending_of_text, is_batch
 from queuepool.protocol.ids import ending_from
 
-_OF_FLOW, _SLOT = 9, 2
+_OF_FLOW = 9
 
 
 class GraphStep(msgspec.Struct, array_like=True, frozen=True):
@@ -52,11 +51,6 @@ def part_name(identity: str, number: int, hint: bytes, pool: str = DEFAULT_POOL)
     """Return the name of a batch of a flow. hint: of the slot that is its home."""
     ending = ending_of_text(identity)[:_OF_FLOW] + ending_from(number.to_bytes(9, "big"))[_OF_FLOW:]
     return batch_name(hint, ending, pool)
-
-
-def pattern_of(name: str) -> str:
-    """Return what matches the names of all batches of the flow that a batch is of."""
-    return f"??{name[_SLOT : _SLOT + _OF_FLOW]}*"
 
 
 def encode_graph(graph: Graph) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import Any
 
 from queuepool.protocol.batches import MAX_JOBS
@@ -127,10 +126,10 @@ def cancel_batch(p: PartitionData, args: Args) -> Any:
 
 
 def cancel_children(p: PartitionData, args: Args) -> Any:
-    """Cancel the jobs of a batch; a script does it in steps, this in one."""
+    """Cancel the jobs of batches; a script does it in steps, this in one."""
     gone = asked = 0
-    glob = b"??" + args[0] + b"~*"
-    for job_id in [i for i in p.jobs if fnmatchcase(i, glob) and i not in p.dead]:
+    wanted = set(args[2:])
+    for job_id in [i for i in p.jobs if i[2:].rpartition(b"~")[0] in wanted and i not in p.dead]:
         body = p.jobs[job_id]
         if any(job_id in p.book(epoch) for epoch in p.epochs()):
             p.cancels[job_id], asked = p.now, asked + 1

@@ -57,8 +57,8 @@ def of_producers() -> list[Verb[Any]]:
         flow.batch_results(COMPLETE, 0),
         flow.batch_results(LATE, 0),
         flow.cancel_batch(GOES_ON),
-        flow.cancel_children(GOES_ON, b"0", 10_000),
-        flow.cancel_children("?" * len(GOES_ON), b"0", 10_000),
+        flow.cancel_children([GOES_ON], b"0", 10_000),
+        flow.cancel_children([GOES_ON, COMPLETE], b"0", 10_000),
     ]
 
 

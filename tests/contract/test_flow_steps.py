@@ -259,26 +259,27 @@ def test_a_step_is_forgotten_when_its_time_is_over(world: World, ended: bool) ->
         assert relay(owned) == []
 
 
-def test_one_look_cancels_the_jobs_of_all_steps(world: World) -> None:
+@pytest.mark.parametrize("at_once", [1, 200])
+def test_one_look_cancels_the_jobs_of_all_steps(world: World, at_once: int) -> None:
     world.own()
     open_gate(world)
     open_step(world, 3)
     w.enqueue(world, ids_of(2, OTHER))
-    w.enqueue(world, ids_of(1, "AAzzzzzzzzz001"))
+    w.enqueue(world, [*ids_of(1, "AAzzzzzzzzz001"), "alone", f"x{STEP}~0", f"CC{STEP}"])
     for batch in (GATE, STEP):
         world.partition.run(flow.cancel_batch(batch))
 
     cursor, gone = b"0", 0
     while True:
-        verb = flow.cancel_children("??abcdefghi*", cursor)
+        verb = flow.cancel_children([STEP, "AAabsent000000", OTHER], cursor, at_once)
         cursor, some, _asked = world.partition.run(verb)
         gone += some
         if cursor == b"0":
             break
 
     assert gone == 5
-    left = world.partition.run(produce.status("CCAAzzzzzzzzz001~0", 0, 1))
-    assert left.state is JobState.READY
+    for job_id in ("CCAAzzzzzzzzz001~0", "alone", f"x{STEP}~0", f"CC{STEP}"):
+        assert world.partition.run(produce.status(job_id, 0, 1)).state is JobState.READY
 
 
 def test_a_cancelled_step_tells_nothing(world: World) -> None:

@@ -1,19 +1,17 @@
-"""The status of a flow, and its cancellation. As steps for both pools."""
+"""The status of a flow. As steps for both pools."""
 
 from __future__ import annotations
 
 import time
 
 from queuepool.client.arguments import check_wait
-from queuepool.client.batching import ask_home, cancel_record
+from queuepool.client.batching import ask_home
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.flows.starting import ask_homes
-from queuepool.client.questions import ask, places_of
 from queuepool.errors import InvalidInputError, WaitTimeoutError
 from queuepool.errors.escaping import shown
 from queuepool.models.flows import BatchState, BatchStatus, FlowState, FlowStatus, StepStatus
-from queuepool.protocol.batches import is_batch
-from queuepool.protocol.graphs import Graph, GraphStep, pattern_of, read_graph
+from queuepool.protocol.graphs import Graph, GraphStep, read_graph
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.flows import verbs as flow
 
@@ -103,43 +101,3 @@ def waited(config: PoolConfig, name: str, timeout_s: float) -> Steps[FlowStatus]
             )
         yield Pause(pause_s)
         pause_s = min(_LONGEST_PAUSE_S, pause_s * 1.5)
-
-
-def cancel_flow(config: PoolConfig, name: str, graph: Graph) -> Steps[tuple[int, list[str]]]:
-    """Cancel what has not run; return how many jobs, and the batches of the steps.
-
-    First nothing more is let go, then all jobs are found by one look at each partition.
-    """
-    yield from ask_home(config, name, flow.cancel_batch(name))
-    batches = [batch for step in graph.steps for batch in (*step.gates, step.batch)]
-    yield from ask_homes(config, [(batch, flow.cancel_batch(batch)) for batch in batches])
-    cancelled = yield from cancel_jobs(config, pattern_of(name))
-    return cancelled, [step.batch for step in graph.steps]
-
-
-def inner_of(config: PoolConfig, name: str) -> Steps[set[str]]:
-    """Return the batches that jobs of a batch have added to it."""
-    found, cursor, more = set[str](), b"0", True
-    while more:
-        page, cursor = yield from ask_home(config, name, flow.inner_batches(name, cursor))
-        found |= {each for each in page if is_batch(each)}
-        more = cursor != b"0"
-    return found
-
-
-def cancel_batch(config: PoolConfig, name: str) -> Steps[int]:
-    """Cancel a batch, its continuation and its jobs; return how many jobs."""
-    yield from cancel_record(config, name)
-    return (yield from cancel_jobs(config, name))
-
-
-def cancel_jobs(config: PoolConfig, pattern: str) -> Steps[int]:
-    """Cancel the jobs of all batches of this name, or pattern, in all partitions."""
-    cancelled: int = 0
-    for number, pool in (yield from places_of(config, None)):
-        cursor, more = b"0", True
-        while more:
-            verb = flow.cancel_children(pattern, cursor)
-            cursor, gone, asked = yield from ask(config.of(pool), number, verb)
-            cancelled, more = cancelled + gone + asked, cursor != b"0"
-    return cancelled

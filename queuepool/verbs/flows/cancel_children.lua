@@ -1,21 +1,25 @@
 #!lua flags=allow-oom
--- cancel_children: cancel the jobs of a batch in a partition, one bounded step per call.
+-- cancel_children: cancel the jobs of batches in a partition, one bounded step per call.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
 --         dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga fo
--- ARGV    batch or a pattern of names, cursor ('0', then what the last call returned), ids at once
+-- ARGV    cursor ('0', then what the last call returned), ids at once, then batches
 -- Returns {next cursor ('0' when done), waiting jobs cancelled, running jobs asked}. It looks at
---         every job of the partition: O(ids at once) a call.
+--         every job of the partition: O(ids at once + batches) a call.
 local base = KEYS[1]
 local c, j = base .. ':c', base .. ':j'
-local page = redis.call('HSCAN', j, ARGV[2], 'MATCH', '??' .. ARGV[1] .. '~*', 'COUNT', ARGV[3])
+local of = #ARGV == 3 and ARGV[3] or '*' -- of one batch, the server looks for its jobs alone
+local page = redis.call('HSCAN', j, ARGV[1], 'MATCH', '??' .. of .. '~*', 'COUNT', ARGV[2])
 if #page[2] == 0 then return {page[1], 0, 0} end
+local wanted = {}
+for i = 3, #ARGV do wanted[ARGV[i]] = true end
 -- uses: check_hashes, end_cancelled, unaside, wake, group_of, undelay, ours, mark, probe_tenant
 check_hashes('c', 'cx', 'cn', 'at', 'cr', 'er', 'ua')
 local jobs = {}
 for i = 1, #page[2], 2 do
   local id, body = page[2][i], page[2][i + 1]
-  if not redis.call('ZSCORE', base .. ':dead', id) then
+  local batch = string.match(id, '^..(.+)~')
+  if wanted[batch] and not redis.call('ZSCORE', base .. ':dead', id) then
     local group = group_of(body)
     jobs[#jobs + 1] = {id = id, body = body, group = group, g = base .. ':g:' .. group,
       delayed = redis.call('ZSCORE', base .. ':dl', id)}

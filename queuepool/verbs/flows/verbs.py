@@ -222,13 +222,15 @@ def cancel_batch(name: str) -> Verb[tuple[BatchState, str]]:
     return Verb("cancel_batch", [name], lambda r: (_state(r[0]), stored_text(r[1])))
 
 
-def cancel_children(name: str, cursor: bytes, at_once: int = 200) -> Verb[tuple[bytes, int, int]]:
-    """Cancel jobs of a batch in a partition, of a part of those stored there.
+def cancel_children(
+    names: Sequence[str], cursor: bytes, at_once: int = 200
+) -> Verb[tuple[bytes, int, int]]:
+    """Cancel jobs of batches in a partition, of a part of those stored there.
 
     Returns (next cursor, waiting jobs cancelled, running jobs asked to stop). Begin with b"0", go
     on until the cursor is b"0".
     """
-    args: list[Argument] = [name, cursor, at_once]
+    args: list[Argument] = [cursor, at_once, *names]
     return Verb("cancel_children", args, lambda r: (bytes(r[0]), int(r[1]), int(r[2])))
 
 

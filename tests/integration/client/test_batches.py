@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from queuepool import (
     Registry,
 )
 from queuepool.testing import FakeClock, MemoryPool, run_jobs
+from queuepool.verbs import Verb
 from queuepool.verbs.flows import verbs as flow
 
 
@@ -200,6 +203,57 @@ def test_cancelling_it_reaches_all_of_very_many_batches_in_it(album: Album) -> N
     report = run_jobs(album.pool)
 
     assert (report.done, album.published) == (0, [])
+
+
+@pytest.mark.parametrize("inner", [1, 120, 600])
+def test_cancelling_it_takes_few_round_trips_and_few_looks_at_all_jobs(
+    album: Album, inner: int
+) -> None:
+    jobs = [Job({"parts": 1}, task="nest") for _ in range(inner)]
+    results = album.pool.enqueue_many(jobs, partition_key="a", then=After("publish", {"album": 7}))
+    run_jobs(album.pool, max_jobs=inner)
+    calls = list[list[str]]()
+    plain = album.pool.server.run
+
+    def counted(key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
+        calls.append([verb.script for verb in verbs])
+        return plain(key, verbs)
+
+    album.pool.server.run = counted  # type: ignore[method-assign]
+    assert results.batch.cancel() == 2 * inner
+
+    looks = sum(script == "cancel_children" for scripts in calls for script in scripts)
+    assert looks == 4 * (1 + inner // 500)  # at each partition
+    assert len(calls) < 20 + inner / 20
+    assert max(map(len, calls)) <= 100
+
+
+def test_a_cancellation_that_broke_off_anywhere_is_completed_by_the_next(album: Album) -> None:
+    jobs = [Job({"parts": 2}, task="nest") for _ in range(5)]
+    plain = album.pool.server.run
+    for crash_at in range(100):
+        album.pool.server.run = plain  # type: ignore[method-assign]
+        then = After("publish", {"album": 7})
+        results = album.pool.enqueue_many(jobs, partition_key="a", then=then)
+        run_jobs(album.pool, max_jobs=3)
+        calls = count()
+
+        def broken(
+            key: bytes, verbs: Sequence[Verb[Any]], calls: Any = calls, crash_at: int = crash_at
+        ) -> list[Any]:
+            if next(calls) == crash_at:
+                raise KeyboardInterrupt
+            return plain(key, verbs)
+
+        album.pool.server.run = broken  # type: ignore[method-assign]
+        try:
+            results.batch.cancel()
+            break
+        except KeyboardInterrupt:
+            results.batch.cancel()
+        report = run_jobs(album.pool)
+        assert (report.done, album.published) == (0, [])
+    assert 10 < crash_at < 40
 
 
 def test_a_batch_that_is_opened_in_a_cancelled_one_is_cancelled(

@@ -1,0 +1,115 @@
+"""Cancels batches and flows with all that is in them. As steps for both pools.
+
+    records, level by level          nothing is let go any more, and nothing is added
+    jobs, in one look at each place  those that wait end, those that run are asked to stop
+
+Invariants
+- The batches in one are listed after its record is cancelled: from then on none is added to it, and
+  who opens one that was listed already cancels it himself.
+- No job is looked for before all records are cancelled: one look finds those of all batches.
+- Whatever ended a call halfway, the same call again does the rest: it goes by what is there, not by
+  what it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from queuepool.client.batching import ask_home
+from queuepool.client.effects import Steps
+from queuepool.client.flows.starting import ask_homes
+from queuepool.client.questions import ask, places_of
+from queuepool.models.flows import BatchStatus
+from queuepool.protocol.batches import is_batch, membership_of
+from queuepool.protocol.graphs import Graph, read_graph
+from queuepool.settings.config import PoolConfig
+from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.producer import verbs as produce
+
+_AT_ONCE = 500  # batches whose jobs one look finds
+
+
+def cancel_all(config: PoolConfig, name: str) -> Steps[int]:
+    """Cancel a batch, or the flow that it is of, and all that is in it; return how many jobs."""
+    found, level, seen = list[str](), [name], {name}
+    while level:
+        own = yield from _cancel_records(config, level, seen)
+        found += own
+        level = sorted((yield from _inner_of(config, own)) - seen)
+        seen.update(own, level)
+    return (yield from _cancel_jobs(config, list(dict.fromkeys(found))))
+
+
+def _cancel_records(config: PoolConfig, names: Sequence[str], seen: set[str]) -> Steps[list[str]]:
+    """Cancel these, each with the flow that it is of; return the batches that have jobs."""
+    plain, flows = yield from _told_apart(config, names)
+    seen.update(flows)
+    parts = [part for graph in flows.values() for step in graph.steps for part in step.gates]
+    steps = [step.batch for graph in flows.values() for step in graph.steps]
+    yield from _ask_each(config, flows)  # so that no gate concludes while the others wait
+    yield from _ask_each(config, (*parts, *steps))
+    concluded = yield from _ask_each(config, plain)
+    # A continuation that is a job of a batch that is cancelled, too, ends with the others of that
+    alone = [
+        (name, job_id)
+        for name, job_id in zip(plain, concluded, strict=True)
+        if job_id and not ((of := membership_of(job_id)) and of.batch in seen)
+    ]
+    verbs = [(name, produce.cancel(job_id, produce.ANY_VERSION)) for name, job_id in alone]
+    yield from ask_homes(config, verbs)
+    return [*plain, *steps]
+
+
+def _told_apart(
+    config: PoolConfig, names: Sequence[str]
+) -> Steps[tuple[list[str], dict[str, Graph]]]:
+    """Return those of no flow, and the flows of the others."""
+    statuses = dict(zip(names, (yield from _statuses(config, names)), strict=True))
+    of = {
+        name: status.within if status.within and status.part in ("s", "g") else name
+        for name, status in statuses.items()
+    }
+    outer = sorted(set(of.values()) - statuses.keys())
+    statuses.update(zip(outer, (yield from _statuses(config, outer)), strict=True))
+    flows = dict[str, Graph]()
+    for name in dict.fromkeys(of.values()):
+        graph = read_graph(statuses[name].graph) if statuses[name].part == "f" else None
+        if graph is not None:
+            flows[name] = graph
+    return [name for name in names if of[name] not in flows], flows
+
+
+def _statuses(config: PoolConfig, names: Iterable[str]) -> Steps[list[BatchStatus]]:
+    return ask_homes(config, [(name, flow.batch(name)) for name in names])
+
+
+def _ask_each(config: PoolConfig, names: Iterable[str]) -> Steps[list[str]]:
+    """Conclude batches as cancelled; return the ids of their continuations, "" of unknown ones."""
+    done = yield from ask_homes(config, [(name, flow.cancel_batch(name)) for name in names])
+    return [job_id for _state, job_id in done]
+
+
+def _inner_of(config: PoolConfig, names: Sequence[str]) -> Steps[set[str]]:
+    """Return the batches that jobs of these have added to them."""
+    found = set[str]()
+    pages = yield from ask_homes(config, [(name, flow.inner_batches(name)) for name in names])
+    for name, (first, following) in zip(names, pages, strict=True):
+        page, cursor = first, following
+        while cursor != b"0":
+            found |= set(page)
+            page, cursor = yield from ask_home(config, name, flow.inner_batches(name, cursor))
+        found |= set(page)
+    return set(filter(is_batch, found))
+
+
+def _cancel_jobs(config: PoolConfig, names: Sequence[str]) -> Steps[int]:
+    """Cancel the jobs of these batches, in all partitions."""
+    cancelled: int = 0
+    for number, pool in (yield from places_of(config, None)):
+        for i in range(0, len(names), _AT_ONCE):
+            cursor, more = b"0", True
+            while more:
+                verb = flow.cancel_children(names[i : i + _AT_ONCE], cursor)
+                cursor, gone, asked = yield from ask(config.of(pool), number, verb)
+                cancelled, more = cancelled + gone + asked, cursor != b"0"
+    return cancelled
