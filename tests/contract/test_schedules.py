@@ -319,6 +319,7 @@ def test_a_job_that_a_unique_key_keeps_out_has_fired(world: World) -> None:
         ),
         (b'1:1:0:me\n{"name":"nightly","task":"t","payload":{},"partition_key":"k"}', "either"),
         (b"1:1:0:me\n" + b"[" * 3000, "cannot be read"),
+        (b"1:1:0:me\n5", "cannot be read"),
     ],
 )
 def test_a_damaged_one_says_so_and_can_be_replaced(

@@ -306,8 +306,8 @@ def age(client: Any, base: bytes, ms: int, *, stamps: bool = True) -> None:
             ]
             client.delete(key)
             client.rpush(key, *seats)
-        elif kind == b"j" and stamps:
-            client.hset(key, mapping={i: older(b, ms) for i, b in client.hgetall(key).items()})
+        elif kind in (b"j", b"fo", b"bf") and stamps:
+            _age_stamps(client, key, kind, ms)
         elif kind in (b"dr", b"manual", b"ex"):
             for name, value in client.hgetall(key).items():
                 client.hset(key, name, _earlier(kind, value, ms, stamps=stamps))
@@ -319,6 +319,27 @@ def _earlier(kind: bytes, value: bytes, ms: int, *, stamps: bool) -> bytes:
         return stamp + b"%d" % (int(value[11:]) - ms)
     text, _, until = value.rpartition(b":")
     return b"%s:%d" % (text, int(until) - ms)
+
+
+def _age_stamps(client: Any, key: bytes, kind: bytes, ms: int) -> None:
+    """Put back the stamps of bodies, and of what batches are to hear, or have heard."""
+
+    def aged(text: bytes) -> bytes:
+        at = int(text, 16)
+        return b"%011x" % (at - ms) if at > ms else text
+
+    if kind == b"j":
+        client.hset(key, mapping={i: older(b, ms) for i, b in client.hgetall(key).items()})
+        return
+    if kind == b"bf":
+        for number, text in client.hgetall(key).items():
+            stamps = aged(text[1:12]) + aged(text[12:23])
+            client.hset(key, number, text[:1] + stamps + text[23:])
+        return
+    entries = client.xrange(key)
+    client.delete(key)
+    for entry, told in entries:
+        client.xadd(key, {i: t[:1] + aged(t[1:12]) + t[12:] for i, t in told.items()}, id=entry)
 
 
 def older(body: bytes, ms: int) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from queuepool.models import JobId, Replayed
 from queuepool.models.tenants import tenant_of
 from queuepool.verbs.producer.verbs import Conflicts
-from tests.property.model import gating
+from tests.property.model import batching, gating
 from tests.property.model.names import size_of, tail_of
 from tests.property.model.records import Book, Bounds, Job, Place, Totals
 from tests.property.model.state import State
@@ -115,6 +115,7 @@ def claim(
         assert s.room(job.group) > 0, f"I12: {job_id!r} is one more than its group may run"
         tenant = tenant_of(job.group)
         assert tenant is None or s.room_of(tenant) > 0, f"I19: {job_id!r}: its tenant has no room"
+        batching.check_start(s, job_id)
         gating.take(s, epoch, job_id)
         s.leave(job_id)
         job.place, job.epoch = Place.BOOKED, epoch
@@ -165,8 +166,8 @@ def promote(s: State, there: set[bytes]) -> tuple[int, int]:
         (i for i in s.at(Place.DELAYED) if s.jobs[i].due[0] <= s.now_s),
         key=lambda i: (s.jobs[i].due, i),
     )
-    if len(due) > 100:  # those of the tiers 0 and 1 first
-        due.sort(key=lambda i: s.jobs[i].tier > 1)
+    if len(due) > 100:  # those of the tiers 0 and then 1 first
+        due.sort(key=lambda i: min(s.jobs[i].tier, 2))
     moved = due[:100]
     assert not set(moved) & there, "jobs that are due were left behind"
     cancelled, retried = 0, list[bytes]()
@@ -319,6 +320,7 @@ def replay(s: State, ids: Sequence[bytes]) -> Replayed:
             s.holders[job.key[1:]] = job_id
         job.attempts, job.crashes, job.error = 0, None, b""
         job.order = s.call  # as if it were enqueued now
+        batching.note(s, job_id, b"r")
         s.put_ready(job_id, front=False)
         s.groups[job.group].dead -= 1
         s.groups[job.group].left += 1

@@ -241,6 +241,7 @@ def check_same(space: Space, state: State) -> None:
     check_same_books(space, state)
     check_same_totals(space, state)
     check_same_control(space, state)
+    check_same_batches(space, state)
     gate_laws.check_same(space, state)
 
 
@@ -342,3 +343,10 @@ def check_same_control(space: Space, state: State) -> None:
     assert ids == [f"{e}-{s}" for e, s in state.commands], "the commands differ"
     ck = space.hash("ck")
     assert state.checkpoint == ((int(ck[b"target"]), int(ck[b"leader"])) if ck else None)
+
+
+def check_same_batches(space: Space, state: State) -> None:
+    """What batches are to hear, and which there are."""
+    told = [fields[0] for _entry, fields in space.plain.get("fo", [])]
+    assert Counter(told) == Counter(note.job_id for note in state.told), "what is told differs"
+    assert set(space.ids("bd")) == set(state.batches), "the batches differ"

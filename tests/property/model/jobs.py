@@ -206,6 +206,9 @@ class JobsMachine(BaseMachine):
         self.finish_ids(self.life(back), [living[n % len(living)] for n in picks])
 
     def finish_ids(self, life: Life, ids: list[bytes]) -> None:
+        if of_batches := [i for i in ids if b"~" in i]:
+            self.finish_strays(life, of_batches)  # as a consumer does: this one tells their batch
+        ids = [i for i in ids if b"~" not in i]
         if not ids:
             return
         runs = {group_of(i): [k for k in ids if group_of(k) == group_of(i)] for i in ids}

@@ -12,7 +12,7 @@ from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from tests.property.model import ending, enqueueing, holding, owning
-from tests.property.model.gates import GatesMachine
+from tests.property.model.flows import BatchesMachine
 from tests.property.model.machine import CRASHED, LEASES_S, OWN_IDS, PLACES, picks, who
 from tests.property.model.names import GROUPS, TASKS, TENANT, group_of
 from tests.property.model.process import FENCED, Life
@@ -20,7 +20,7 @@ from tests.property.model.records import Book, Place
 from tests.property.model.space import read
 
 
-class PartitionMachine(GatesMachine):
+class PartitionMachine(BatchesMachine):
     """One partition on a real server, a model of it, and the processes that work on it."""
 
     @initialize()

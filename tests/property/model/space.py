@@ -54,6 +54,8 @@ _PLAIN = (
     "gt",
     "ga",
     "gk",
+    "bd",
+    "fo",
 )
 
 
@@ -187,4 +189,8 @@ _NAMED: dict[bytes, Callable[[Space, bytes, list[bytes]], None]] = {
     b"dg": _read_delayed,
     b"gg": _read_gates_of,
     b"dn": _read_ended,
+    b"b": lambda _space, _name, _content: None,  # of batches, which rules look at
+    b"bb": lambda _space, _name, _content: None,
+    b"bf": lambda _space, _name, _content: None,
+    b"br": lambda _space, _name, _content: None,
 }

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from queuepool.models.tenants import tenant_of
+from tests.property.model import batching
 from tests.property.model.records import (
     MINUTE_S,
     Book,
@@ -50,6 +51,8 @@ class State:
     checkpoint: tuple[int, int] | None = None  # target, leader
     held: bool = False  # the whole partition
     tasks: dict[str, str] = field(default_factory=dict)  # held, or how far released
+    batches: dict[bytes, batching.Batch] = field(default_factory=dict)
+    told: list[batching.Told] = field(default_factory=list)  # what batches are to hear, in order
 
     def at(self, place: Place) -> list[bytes]:
         """Return the ids at a place."""
@@ -203,6 +206,7 @@ class State:
         self.free_key(job_id)
         job.expires_s = None
         self.counters["died"] += 1
+        batching.note(self, job_id, b"x")
         group = self.groups[job.group]
         group.dead += 1
         group.left -= 1
@@ -216,6 +220,7 @@ class State:
         assert job.birth not in self.ended, f"{job_id!r} ended as {self.ended[job.birth]} before"
         self.ended[job.birth] = how
         self.counters[how] += 1
+        batching.note(self, job_id, how)
         group = self.groups[job.group]
         if job.place is Place.DEAD:
             group.dead -= 1
