@@ -1,4 +1,4 @@
-"""Deliveries of outboxes, as the script of this name enqueues them."""
+"""Deliveries of outboxes, as the scripts of these names treat them."""
 
 from __future__ import annotations
 
@@ -19,3 +19,9 @@ def relay(p: PartitionData, args: Args) -> Any:
     if not (isinstance(reply, list) and reply[0] in (b"FULL", b"REFUSED", b"MOVED")):
         p.outboxes[name] = (number, p.now + keep_ms)
     return reply
+
+
+def relayed(p: PartitionData, args: Args) -> Any:
+    """Return whether a delivery was enqueued here, or a later one."""
+    newest, until = p.outboxes.get(args[0], (0, 0))
+    return int(until > p.now and newest >= int(args[1]))

@@ -278,6 +278,7 @@ def _of_outboxes() -> list[Verb[Any]]:
     return [
         *(relay.relay("orders", 2, verb) for verb in enqueues),
         relay.relay("sent", 1, enqueues[0]),
+        relay.relayed("sent", 1),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from queuepool.verbs.producer import verbs as produce
-from queuepool.verbs.producer.relay import Known, relay
+from queuepool.verbs.producer.relay import Known, relay, relayed
 from tests.contract import world as w
 from tests.contract.world import World
 
@@ -29,6 +29,29 @@ def test_a_repeated_delivery_adds_nothing_also_long_after_its_jobs_have_ended(
     assert delivery(world, 2, "a") == b"1"
     assert delivery(world, 1, "b") == Known(2)
     assert world.counters()["enqueued"] == 3
+
+
+def test_a_partition_says_whether_a_delivery_was_enqueued_there(world: World) -> None:
+    def is_known(number: int, outbox: str = "orders") -> bool:
+        return world.partition.run(relayed(outbox, number))
+
+    assert not is_known(0)
+    delivery(world, 7, "a")
+
+    assert [is_known(number) for number in (6, 7, 8)] == [True, True, False]
+    assert not is_known(7, "other")
+    w.enqueue(world, ["x", "y"])
+    delivery(world, 8, "b", most=2)
+    assert not is_known(8)  # there was no room
+    world.advance(401 * 86_400)
+    assert not is_known(7)
+
+
+@pytest.mark.parametrize("planted", ["x", "nan", "1e300"])
+def test_a_mark_that_is_no_number_tells_of_no_delivery(server_world: World, planted: str) -> None:
+    server_world.client.set(server_world.partition.key + b":ob:orders", planted)
+
+    assert not server_world.partition.run(relayed("orders", 1))
 
 
 def test_outboxes_have_numbers_of_their_own(world: World) -> None:

@@ -13,8 +13,13 @@ Invariants
   O2 a row is deleted only after its delivery was enqueued: nothing is lost.
   O3 one relay at a time numbers and sends, as it holds a lock of the database; one that was frozen,
      and goes on when another has taken over, repeats deliveries that are known by now.
-  O4 rows of a partition key are enqueued in the order in which they were inserted, as far as their
+  O4 a number is known by the partition for which it was given, and by no other: when slots move,
+     what that partition does not know gets new numbers, for where the slots are now.
+  O5 rows of a partition key are enqueued in the order in which they were inserted, as far as their
      transactions committed in that order.
+
+Which partition that is, is stored with the number. Another one may know later numbers without ever
+having had this delivery; and the ids of its jobs keep those out that went with the slots.
 """
 
 from queuepool.client.outbox.outbox import Outbox

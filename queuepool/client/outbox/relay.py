@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,11 @@ from queuepool.client.outbox.rows import Delivery, Row, decode, deliveries
 from queuepool.client.outbox.schema import TABLE, checked
 from queuepool.errors import InvalidInputError, MovedError, UnavailableError
 from queuepool.partitions.route import Leave
-from queuepool.verbs.producer.relay import relay
+from queuepool.verbs.producer.relay import relay, relayed
 from queuepool.verbs.producer.verbs import Full
 
 if TYPE_CHECKING:
+    from queuepool.client.chunks import Chunk
     from queuepool.client.pool import QueuePool
 
 _log = logging.getLogger("queuepool.relay")
@@ -29,14 +31,26 @@ _REFUSED = -1  # the delivery of a row that can never be enqueued
 
 @dataclass(slots=True)
 class Look:
-    """What a look did. kept: rows that wait for their partitions; problems: why, by what."""
+    """What a look did. kept: rows that wait for their partitions; problems: why, by what.
+
+    rerouted: whether the route has changed since rows got their numbers.
+    """
 
     moved: int = 0
     kept: int = 0
+    rerouted: bool = False
     problems: dict[str | bytes, str] = field(default_factory=dict)
 
 
-Numbered = list[tuple[int, int, Row]]  # delivery, id, row
+class _Outcome(Enum):
+    """What became of a delivery: it is there; it waits; its rows have new numbers."""
+
+    SENT = auto()
+    KEPT = auto()
+    RENUMBERED = auto()
+
+
+Numbered = list[tuple[int, int, int, Row]]  # delivery, its partition, id, row
 
 
 class Relay:
@@ -74,24 +88,25 @@ class Relay:
         while page := self._numbered(after=last):
             last = page[-1][0]
             self._move(page, found)
-        if found.kept < _MOST_KEPT:
+        # After a change of the route, those that wait first get their new numbers: by the next look
+        if found.kept < _MOST_KEPT and not found.rerouted:
             self._move(self._number(), found)
         return found
 
     def _move(self, rows: Numbered, found: Look) -> None:
         sent: list[int] = []
         try:
-            for number, group in groupby(rows, key=lambda row: row[0]):
-                delivery = [(row_id, row) for _, row_id, row in group]
+            for (number, place), group in groupby(rows, key=lambda row: row[:2]):
+                delivery = [(row_id, row) for *_, row_id, row in group]
                 try:
-                    is_sent = self._send(number, delivery, found)
+                    outcome = self._deliver(number, place, delivery, found)
                 except InvalidInputError as error:
                     self._set_aside(number, delivery, error)
                     continue
-                if is_sent:
+                if outcome is _Outcome.SENT:
                     sent.append(number)
                     found.moved += len(delivery)
-                else:
+                elif outcome is _Outcome.KEPT:
                     found.kept += len(delivery)
         finally:
             if sent:
@@ -115,14 +130,14 @@ class Relay:
         """Return rows that have a number: another relay, or an earlier look, may have sent them."""
         with self._database.transaction() as execute:
             rows = execute(
-                f"SELECT delivery, id, job FROM {self._table} "  # noqa: S608 - the name is checked
+                f"SELECT delivery, place, id, job FROM {self._table} "  # noqa: S608 - it is checked
                 f"WHERE delivery > {int(after)} ORDER BY delivery, id LIMIT {_ROWS}",
                 (),
             )
             if len(rows) == _ROWS:  # the last delivery may go on
                 rows = [row for row in rows if row[0] != rows[-1][0]]
-            readable = self._readable(execute, ((row_id, job) for _, row_id, job in rows))
-        return [(n, row_id, readable[row_id]) for n, row_id, _ in rows if row_id in readable]
+            readable = self._readable(execute, (row[2:] for row in rows))
+        return [(n, at, i, readable[i]) for n, at, i, _ in rows if i in readable]
 
     def _number(self) -> Numbered:
         """Give the first rows their numbers, before anything is sent."""
@@ -153,43 +168,75 @@ class Relay:
         numbered: Numbered = []
         for one in found:
             last = max(last + 1, self._now_ms())
-            numbered += [(last, row_id, rows[row_id]) for row_id in one.ids]
+            place = one.chunk.partition
+            numbered += [(last, place, row_id, rows[row_id]) for row_id in one.ids]
             marks = ", ".join([self._database.mark] * len(one.ids))
             execute(
-                f"UPDATE {self._table} SET delivery = {int(last)} "  # noqa: S608
+                f"UPDATE {self._table} SET delivery = {int(last)}, place = {int(place)} "  # noqa: S608
                 f"WHERE id IN ({marks})",
                 one.ids,
             )
         execute(f"UPDATE {self._table}_state SET last_delivery = {int(last)}", ())  # noqa: S608
         return numbered
 
-    def _send(self, number: int, rows: list[tuple[int, Row]], found: Look) -> bool:
-        """Enqueue a delivery; returns whether it is there now. Raises InvalidInputError."""
+    def _deliver(
+        self, number: int, place: int, rows: list[tuple[int, Row]], found: Look
+    ) -> _Outcome:
+        """Enqueue a delivery, by its number or, if its slots have moved, by new ones.
+
+        Raises InvalidInputError.
+        """
+        made = deliveries(rows, self._pool.config)
+        if any(one.chunk.partition != place for one in made):
+            return self._reroute(number, place, rows, found)
+        (one,) = made
+        return _Outcome.SENT if self._send(number, one.chunk, found) else _Outcome.KEPT
+
+    def _reroute(
+        self, number: int, place: int, rows: list[tuple[int, Row]], found: Look
+    ) -> _Outcome:
+        """Ask the partition of a delivery whether it has it; if not, give its rows new numbers."""
         config = self._pool.config
-        # One, unless the number of partitions has changed since it got its number.
-        for one in deliveries(rows, config):
-            chunk = one.chunk
-            server = config.topology.server_of(chunk.partition)
-            if found.problems.keys() & {chunk.place, server}:
-                return False  # those behind it wait as well
-            verb = relay(self._name, number, chunk.verb(config))
+        if place in config.topology.view.numbers:
+            server = config.topology.server_of(place)
+            key = config.of(rows[0][1].pool).keyspace.partition(place)
+            verb = relayed(self._name, number)
             try:
-                self._pool.add_to(chunk.partition, chunk.pool)
-                reply = verb.read(self._pool.servers[server].run(chunk.key, [verb])[0])
-            except MovedError as error:
-                with suppress(UnavailableError):
-                    self._pool.route.follow()
-                found.problems[chunk.place] = str(error)
-                return False  # by the next look's route
+                if server in found.problems:
+                    return _Outcome.KEPT
+                if verb.read(self._pool.servers[server].run(key, [verb])[0]):
+                    return _Outcome.SENT
             except UnavailableError as error:
                 found.problems[server] = str(error)[:300]
-                return False
-            if isinstance(reply, Full):
-                found.problems[chunk.place] = (
-                    f"partition {chunk.partition} is full: {reply.depth:,} jobs, "
-                    f"{reply.size_bytes:,} bytes"
-                )
-                return False
+                return _Outcome.KEPT
+        with self._database.transaction() as execute:
+            self._assign(execute, deliveries(rows, config), dict(rows))
+        return _Outcome.RENUMBERED
+
+    def _send(self, number: int, chunk: Chunk, found: Look) -> bool:
+        """Enqueue a delivery; returns whether it is there now. Raises InvalidInputError."""
+        config = self._pool.config
+        server = config.topology.server_of(chunk.partition)
+        if found.problems.keys() & {chunk.place, server}:
+            return False  # those behind it wait as well
+        verb = relay(self._name, number, chunk.verb(config))
+        try:
+            self._pool.add_to(chunk.partition, chunk.pool)
+            reply = verb.read(self._pool.servers[server].run(chunk.key, [verb])[0])
+        except MovedError as error:
+            with suppress(UnavailableError):
+                self._pool.route.follow()
+            found.problems[chunk.place], found.rerouted = str(error), True
+            return False
+        except UnavailableError as error:
+            found.problems[server] = str(error)[:300]
+            return False
+        if isinstance(reply, Full):
+            found.problems[chunk.place] = (
+                f"partition {chunk.partition} is full: {reply.depth:,} jobs, "
+                f"{reply.size_bytes:,} bytes"
+            )
+            return False
         return True
 
     def _set_aside(self, number: int, rows: list[tuple[int, Row]], error: Exception) -> None:

@@ -31,7 +31,8 @@ def checked(table: str) -> str:
 def statements(dialect: str, table: str = TABLE) -> tuple[str, ...]:
     """Return the SQL that creates the tables. Raises InvalidInputError.
 
-    Rows wait in `table` until the relay has moved them. `table`_state has one row, which the relay
+    Rows wait in `table` until the relay has moved them; place: the partition for which a row got
+    the number of its delivery. `table`_state has one row, which the relay
     locks, with the number of the last delivery.
     """
     if dialect not in DIALECTS:
@@ -41,6 +42,7 @@ def statements(dialect: str, table: str = TABLE) -> tuple[str, ...]:
         f"CREATE TABLE {name} (\n"
         f"    id {_ID[dialect]},\n"
         f"    delivery bigint,\n"
+        f"    place integer,\n"
         f"    task text NOT NULL,\n"
         f"    job_id text NOT NULL,\n"
         f"    job {_BYTES[dialect]} NOT NULL\n"

@@ -1,4 +1,4 @@
-"""The verb by which a relay moves jobs from an outbox to a partition. Pure."""
+"""The verbs by which a relay moves jobs from an outbox to a partition. Pure."""
 
 from __future__ import annotations
 
@@ -29,3 +29,8 @@ def relay(
         return read_enqueue(reply)
 
     return Verb("relay", [outbox, number, REMEMBERED_MS, *enqueue.args], read)
+
+
+def relayed(outbox: str, number: int) -> Verb[bool]:
+    """Return whether a delivery was enqueued in this partition, or a later one of it."""
+    return Verb("relayed", [outbox, number], bool)

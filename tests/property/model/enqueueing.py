@@ -160,16 +160,22 @@ def check_tiers(before: State, epoch: int, ids: Sequence[bytes]) -> None:
         ready[tier] -= 1
 
 
-def promote(s: State, there: set[bytes]) -> tuple[int, int]:
-    """Move the due jobs that the server moved, if it might; returns (promoted, cancelled)."""
+def promote(s: State, there: set[bytes], stale: int) -> tuple[int, int]:
+    """Move the due jobs that the server moved, if it might; returns (promoted, cancelled).
+
+    stale: how many entries the index of urgent jobs has of jobs that are gone: as many others may
+    go before urgent ones.
+    """
     due = sorted(
         (i for i in s.at(Place.DELAYED) if s.jobs[i].due[0] <= s.now_s),
         key=lambda i: (s.jobs[i].due, i),
     )
-    if len(due) > 100:  # those of the tiers 0 and then 1 first
-        due.sort(key=lambda i: min(s.jobs[i].tier, 2))
-    moved = due[:100]
-    assert not set(moved) & there, "jobs that are due were left behind"
+    moved = [i for i in due if i not in there]
+    assert len(moved) == min(100, len(due)), "jobs that are due were left behind"
+    for tier in (0, 1):
+        if [i for i in due if i in there and s.jobs[i].tier <= tier]:
+            others = [i for i in moved if s.jobs[i].tier > tier]
+            assert len(others) <= stale, f"{others} were promoted before those of tier {tier}"
     cancelled, retried = 0, list[bytes]()
 
     def is_next(job_id: bytes) -> bool:

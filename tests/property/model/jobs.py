@@ -323,10 +323,11 @@ class JobsMachine(BaseMachine):
     @rule(back=who)
     def promote(self, back: int) -> None:
         life = self.life(back)
+        stale = len(set(self.space.ids("du")) - set(self.space.ids("dl")))
 
         def expect(reply: own.Promoted) -> own.Promoted:
             there = set(self.space.ids("dl"))
-            promised = enqueueing.promote(self.state, there)
+            promised = enqueueing.promote(self.state, there, stale)
             waiting = [self.state.jobs[i].due[0] for i in self.state.at(Place.DELAYED)]
             assert (reply.next_due_ms is None) == (not waiting)
             assert (reply.next_due_ms == 0) == (min(waiting, default=10**9) <= self.state.now_s)
