@@ -89,7 +89,8 @@ class BatchesMachine(GatesMachine):
         if found == FENCED or not found.notes:
             return
         some = found.notes[:most]
-        assert self.run(told(some)) == batching.hear(self.state, self.state.told[:most])
+        news = self.run(told(some))
+        assert news == batching.hear(self.state, self.state.told[:most]), f"I13: {news} were news"
         if forget:
             entries = [note.entry for note in some]
             verb = flow.untold(life.ownership, told=entries)
@@ -138,13 +139,15 @@ class BatchesMachine(GatesMachine):
         if known is None:
             assert status.state is BatchState.UNKNOWN
             return
-        assert (status.state, status.sealed) == (known.state, known.sealed is not None)
+        said = (status.state, status.sealed)
+        assert said == (known.state, known.sealed is not None), f"I13: {said}, not {known}"
         counts = known.count(b"d"), known.count(b"x"), known.count(b"c", b"e", b"v", b"g")
-        assert (status.done, status.dead, status.lost) == counts
+        assert (status.done, status.dead, status.lost) == counts, f"I13: {status}, not {known}"
         results = self.run(flow.batch_results(name.decode(), 0)).found
         for result in results:
             end = ENDS.get(known.ends.get(result.number, b""), EndOf.OPEN)
-            assert (result.end, result.result) == (end, 1 if end is EndOf.DONE else None)
+            expected = (end, 1 if end is EndOf.DONE else None)
+            assert (result.end, result.result) == expected, f"I13: {result}, not {expected}"
         assert len(results) == (known.sealed or 0)
 
 

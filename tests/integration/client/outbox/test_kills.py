@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from pathlib import Path
 from threading import Event, Thread
 
 import psycopg
@@ -16,6 +18,7 @@ import pytest
 
 from queuepool import Outbox, QueuePool
 from queuepool.client.outbox.databases import create, open_database
+from queuepool.client.outbox.relay import Relay
 from queuepool.client.outbox.schema import TABLE
 from tests.integration.cli.jobs import claim, own_partition
 from tests.integration.client.outbox.postgres import Postgres
@@ -125,6 +128,57 @@ def test_exactly_the_committed_ones_become_jobs(
     assert sorted(ran) == sorted(f"order-{n}".encode() for n in committed)
     assert pool.partition(0).observe().counters["enqueued"] == len(committed)
     assert len(committed) > TRANSACTIONS / 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_exactly_the_committed_ones_of_a_file_become_jobs(
+    tmp_path: Path, redis_url: str, stage: str, pool: QueuePool
+) -> None:
+    """SQLite: applications are killed in the middle of transactions, as its server would be."""
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE orders (number integer PRIMARY KEY)")
+    database = open_database(f"sqlite:///{path}")
+    create(database, TABLE)
+    environment = os.environ | {
+        "QUEUEPOOL_URL": redis_url, "QUEUEPOOL_STAGE": stage, "QUEUEPOOL_PARTITIONS": "1",
+        "QUEUEPOOL_OUTBOX_DATABASE": f"sqlite:///{path}", "PYTHONPATH": str(ROOT),
+    }  # fmt: skip
+    relay = ["queuepool", "relay", "--interval", "20ms"]
+    shops = [["tests.integration.client.outbox.shop", str(path), str(n), "1000"] for n in (1, 1001)]
+    commands = [*shops, relay, relay]
+
+    def start(place: int) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", *commands[place]]
+        return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+
+    def orders() -> set[int]:
+        with closing(sqlite3.connect(path, timeout=60)) as connection:
+            return {n for (n,) in connection.execute("SELECT number FROM orders").fetchall()}
+
+    running, draw, kills = [start(n) for n in range(4)], random.Random(7), 0
+    expected = {n for n in range(1, 2001) if n % 3}
+    try:
+        while kills < 20 or orders() != expected:
+            PAUSE.wait(draw.uniform(0.2, 1.0))
+            place = draw.randrange(4)
+            running[place].kill()
+            running[place].wait(30)
+            running[place] = start(place)
+            kills += 1
+        wait_until(lambda: Relay(pool, database).waiting() == (0, 0), 120)
+    finally:
+        for process in running:
+            process.kill()
+            process.wait(30)
+
+    owned, ran = own_partition(pool, 0), list[bytes]()
+    while found := claim(owned, 200):
+        ran += found
+    assert sorted(ran) == sorted(f"order-{n}".encode() for n in expected)
+    assert pool.partition(0).observe().counters["enqueued"] == len(expected)
+    database.close()
 
 
 def _waiting(url: str) -> int:
