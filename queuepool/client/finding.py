@@ -62,7 +62,7 @@ class _Source:
 
 
 class Walk:
-    """A walk through the jobs that match. looked: at how many. now_ms: of a server, lately."""
+    """A walk through the jobs that match. looked: at how many. now_ms: of the servers, lately."""
 
     def __init__(self, config: PoolConfig, where: JobFilter, places: Sequence[Place]) -> None:
         self._config, self._where = config, where
@@ -84,6 +84,12 @@ class Walk:
             self._sources = [s for s in self._sources if s.waiting or not s.ended]
         return found
 
+    def end_now(self) -> None:
+        """Leave out, from now on, what changes its place after what was read so far."""
+        until_ms = self._where.until_ms
+        until_ms = self.now_ms if until_ms is None else min(until_ms, self.now_ms)
+        self._where = replace(self._where, until_ms=until_ms)
+
     def _read(self, sources: Sequence[_Source], size: int) -> Steps[None]:
         where = self._where
         most = size if where.is_exact else _PAGE
@@ -96,7 +102,7 @@ class Walk:
             for number, page in (yield from ask_each(self._config.of(pool), calls)):
                 of_pool[number].take(page, where)
                 self.looked += page.looked
-                self.now_ms = page.now_ms
+                self.now_ms = max(self.now_ms, page.now_ms)
 
     def _merge(self, found: list[JobStatus], sources: Sequence[_Source], size: int) -> None:
         """Take what is next, as long as it is known of each source what that would be."""
@@ -262,7 +268,8 @@ def change(
 ) -> Steps[Changed]:
     """Replay or discard dead jobs that match, at most `most`, `rate` a second.
 
-    A job that dies meanwhile may be among them.
+    One that dies after the first were read is not among them, so that jobs that die again at once
+    are not replayed over and over.
     """
     if rate is not None and not 0 < rate <= 1_000_000:
         raise InvalidInputError(f"rate={rate!r}: use more than 0 jobs a second, at most 1,000,000")
@@ -271,19 +278,22 @@ def change(
         return Changed(matched=matched if most is None else min(most, matched), changed=0)
     through = yield from walk(config, where, partition=partition, pool=pool)
     size = _PAGE if rate is None else max(1, min(_PAGE, int(rate)))
+    page: list[JobStatus] = []
     matched = changed = 0
     kept: dict[JobId, None] = {}
     while most is None or matched < most:
+        if rate is not None and matched:
+            yield Pause(len(page) / rate)
         page = yield from through.page(size if most is None else min(size, most - matched))
         if not page:
             break
+        if not matched:
+            through.end_now()
         for (number, name), jobs in _by_place(page).items():
             n, out = yield from ask(config.of(name), number, verb(jobs))
             changed += n
             kept.update(dict.fromkeys(out[: _KEPT_OUT - len(kept)]))
         matched += len(page)
-        if rate is not None:
-            yield Pause(len(page) / rate)
     return Changed(matched=matched, changed=changed, kept_out=tuple(kept))
 
 

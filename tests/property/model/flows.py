@@ -113,8 +113,11 @@ class BatchesMachine(GatesMachine):
         self.enqueue_batch(name, "partial", 2, 0, 0, 0, 4)
         self.claim(back, 200, 0, (1, 1, 1, 1))
         self.finish_all(back)
-        self.tell_batches(back, 200, forget=True)
+        for forget in (False, True):
+            self.tell_batches(back, 200, forget=forget)
+        self.look_at_batch(name)
         self.tend_batches(back)
+        self.look_at_batch(name)
         self.promote(back)
 
     @rule(names=st.sets(batches, min_size=1), calls=st.sampled_from((3, 3, 1, 2)))

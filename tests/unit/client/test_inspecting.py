@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +14,7 @@ from queuepool.client.editing import UnchangeableJobError
 from queuepool.models.groups import Best, GroupLoad, GroupOrder
 from queuepool.testing import MemoryPool, run_jobs
 from queuepool.testing.clock import FakeClock
+from queuepool.verbs import Verb
 
 
 @pytest.fixture
@@ -153,7 +156,64 @@ def test_a_rate_spreads_a_replay_over_time(
 
     monkeypatch.setattr(network, "_answer", waiting)
     assert pool.inspect.replay(rate=2).changed == 5
-    assert paused == [1.0, 1.0, 0.5]
+    assert paused == [1.0, 1.0, 0.5]  # the last one before it sees that none is left
+
+
+@pytest.mark.parametrize("how", [{}, {"newest": True}, {"error": "row"}, {"rate": 10_000.0}])
+def test_a_replay_ends_although_its_jobs_die_again_at_once(
+    pool: MemoryPool, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    die(pool, 10)
+    monkeypatch.setattr("queuepool.client.finding._PAGE", 4)
+    plain, replays = pool.server.run, 0
+
+    def run(key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
+        nonlocal replays
+        replies = plain(key, verbs)
+        if verbs[0].script == "replay":
+            replays += 1
+            assert replays < 100, "it replays the same jobs over and over"
+            pool.server.run = plain  # type: ignore[method-assign]
+            pool.clock.advance(0.01)
+            run_jobs(pool)
+            pool.server.run = run  # type: ignore[method-assign]
+        return replies
+
+    pool.server.run = run  # type: ignore[method-assign]
+    done = pool.inspect.replay(**how)
+
+    assert (done.matched, done.changed) == (10, 10)
+    assert pool.inspect.count("dead") == 10
+
+
+def test_a_rate_pauses_between_jobs_and_not_after_the_last(pool: MemoryPool) -> None:
+    die(pool, 1)
+    begin = time.monotonic()
+
+    assert pool.inspect.replay(most=1, rate=0.001).changed == 1
+    assert time.monotonic() - begin < 60
+
+
+def test_what_a_killed_discard_has_left_the_next_one_takes(pool: MemoryPool) -> None:
+    die(pool, 50)
+    plain = pool.server.run
+    for calls in range(1, 12):
+        left = iter(range(calls))
+
+        def run(key: bytes, verbs: Sequence[Verb[Any]], left: Any = left) -> list[Any]:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return plain(key, verbs)
+
+        pool.server.run = run  # type: ignore[method-assign]
+        with suppress(KeyboardInterrupt):
+            pool.inspect.discard(rate=10_000.0, most=3)
+    pool.server.run = plain  # type: ignore[method-assign]
+
+    before = pool.inspect.count("dead")
+    assert 0 < before < 50
+    done = pool.inspect.discard()
+    assert (done.matched, done.changed, pool.inspect.count("dead")) == (before, before, 0)
 
 
 def test_a_replay_names_jobs_that_stay_dead(pool: MemoryPool) -> None:
