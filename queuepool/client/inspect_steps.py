@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
-from queuepool.client import editing, finding
+from queuepool.client import changing, editing, finding
 from queuepool.client.effects import Steps
 from queuepool.client.grouping import check_limit, find_groups
 from queuepool.client.producer import Producer
@@ -84,7 +84,7 @@ class InspectSteps:
         self, verb: Any, most: int | None, rate: float | None, dry_run: bool, options: Any
     ) -> Steps[Changed]:
         where, places = self._where(JobState.DEAD, {"newest": False} | options)
-        return finding.change(
+        return changing.change(
             self._network.config, where, verb, most=most, rate=rate, dry_run=dry_run, **places
         )
 

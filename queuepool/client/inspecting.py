@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Unpack
 
-from queuepool.client import finding
+from queuepool.client import changing, finding
 from queuepool.client.inspect_steps import InspectSteps, Where
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.models import JobState, JobStatus
@@ -117,7 +117,7 @@ class Inspect(InspectSteps):
         newest: the latest first. most: how many at most. rate: how many a second. dry_run: only
         count them.
         """
-        return self._network.do(self._change(finding.replay, most, rate, dry_run, where))
+        return self._network.do(self._change(changing.replay, most, rate, dry_run, where))
 
     def discard(
         self,
@@ -128,7 +128,7 @@ class Inspect(InspectSteps):
         **where: Unpack[Where],
     ) -> Changed:
         """Delete dead jobs that match permanently; the arguments are those of `replay`."""
-        return self._network.do(self._change(finding.discard, most, rate, dry_run, where))
+        return self._network.do(self._change(changing.discard, most, rate, dry_run, where))
 
     def run(
         self, job_id: str, *, partition_key: str | bytes | None = None, tenant: str | None = None
@@ -226,7 +226,7 @@ class AsyncInspect(InspectSteps):
         **where: Unpack[Where],
     ) -> Changed:
         """Run dead jobs that match again, as Inspect.replay does."""
-        return await self._network.do(self._change(finding.replay, most, rate, dry_run, where))
+        return await self._network.do(self._change(changing.replay, most, rate, dry_run, where))
 
     async def discard(
         self,
@@ -237,7 +237,7 @@ class AsyncInspect(InspectSteps):
         **where: Unpack[Where],
     ) -> Changed:
         """Delete dead jobs that match permanently, as Inspect.discard does."""
-        return await self._network.do(self._change(finding.discard, most, rate, dry_run, where))
+        return await self._network.do(self._change(changing.discard, most, rate, dry_run, where))
 
     async def run(
         self, job_id: str, *, partition_key: str | bytes | None = None, tenant: str | None = None

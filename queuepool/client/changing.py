@@ -1,0 +1,85 @@
+"""Changing dead jobs that match a filter, page by page: replay or discard them. As steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from queuepool.client.effects import Pause, Steps
+from queuepool.client.finding import Place, count, walk
+from queuepool.client.questions import ask
+from queuepool.errors import InvalidInputError
+from queuepool.models import JobId, JobStatus
+from queuepool.models.finding import Changed, JobFilter
+from queuepool.models.places import DEFAULT_POOL
+from queuepool.settings.config import PoolConfig
+from queuepool.verbs import Verb
+from queuepool.verbs.operator import verbs as operate
+
+_AT_ONCE = 200
+_KEPT_OUT = 1000  # ids that are named
+
+
+def replay(ids: Sequence[str]) -> Verb[tuple[int, tuple[JobId, ...]]]:
+    """Return the verb that replays, with a reply like that of `discard`."""
+    verb = operate.replay(ids)
+
+    def read(reply: object) -> tuple[int, tuple[JobId, ...]]:
+        done = verb.read(reply)
+        return done.replayed, done.kept_out
+
+    return Verb(verb.script, verb.args, read)
+
+
+def discard(ids: Sequence[str]) -> Verb[tuple[int, tuple[JobId, ...]]]:
+    """Return the verb that discards, with a reply like that of `replay`."""
+    verb = operate.discard(ids)
+    return Verb(verb.script, verb.args, lambda reply: (verb.read(reply), ()))
+
+
+def change(
+    config: PoolConfig,
+    where: JobFilter,
+    verb: Callable[[Sequence[str]], Verb[tuple[int, tuple[JobId, ...]]]],
+    *,
+    partition: int | None,
+    pool: str | None,
+    most: int | None,
+    rate: float | None,
+    dry_run: bool,
+) -> Steps[Changed]:
+    """Replay or discard dead jobs that match, at most `most`, `rate` a second.
+
+    One that dies after the first were read is not among them, so that jobs that die again at once
+    are not replayed over and over.
+    """
+    if rate is not None and not 0 < rate <= 1_000_000:
+        raise InvalidInputError(f"rate={rate!r}: use more than 0 jobs a second, at most 1,000,000")
+    if dry_run:
+        matched = yield from count(config, where, partition=partition, pool=pool)
+        return Changed(matched=matched if most is None else min(most, matched), changed=0)
+    through = yield from walk(config, where, partition=partition, pool=pool)
+    size = _AT_ONCE if rate is None else max(1, min(_AT_ONCE, int(rate)))
+    page: list[JobStatus] = []
+    matched = changed = 0
+    kept: dict[JobId, None] = {}
+    while most is None or matched < most:
+        if rate is not None and matched:
+            yield Pause(len(page) / rate)
+        page = yield from through.page(size if most is None else min(size, most - matched))
+        if not page:
+            break
+        if not matched:
+            through.end_now()
+        for (number, name), jobs in _by_place(page).items():
+            n, out = yield from ask(config.of(name), number, verb(jobs))
+            changed += n
+            kept.update(dict.fromkeys(out[: _KEPT_OUT - len(kept)]))
+        matched += len(page)
+    return Changed(matched=matched, changed=changed, kept_out=tuple(kept))
+
+
+def _by_place(jobs: Iterable[JobStatus]) -> dict[Place, list[str]]:
+    found: dict[Place, list[str]] = {}
+    for job in jobs:
+        found.setdefault((job.partition, job.pool or DEFAULT_POOL), []).append(job.job_id)
+    return found
