@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from queuepool.cli.arguments import count, duration, moment
@@ -110,10 +111,12 @@ def _by_id(
 def _in_order(
     partition: Partition, where: JobFilter, size: int, *, whole: bool
 ) -> Iterator[finding.Page]:
-    """Yield all dead jobs that match, page by page."""
+    """Yield all dead jobs that match, page by page; none that dies after the first page."""
     cursor, begun = b"", False
     while cursor or not begun:
         page = partition.run(finding.find(partition.number, where, cursor, most=size, whole=whole))
+        if not begun:
+            where = replace(where, until_ms=min(where.until_ms or page.now_ms, page.now_ms))
         yield page
         cursor, begun = page.cursor, True
 

@@ -1,12 +1,16 @@
 """`queuepool job find|run|edit|history`, `jobs running`, `errors`, and filters of `dead`."""
 
 import json
+from collections.abc import Sequence
+
+import pytest
 
 from queuepool import QueuePool
 from queuepool.cli.exits import Exit
-from queuepool.models import JobState
+from queuepool.models import JobState, Replayed
+from queuepool.partitions.partition import Partition
 from queuepool.verbs.owner import verbs as own
-from tests.integration.cli.jobs import KEY, bury, own_partition
+from tests.integration.cli.jobs import KEY, bury, claim, own_partition
 from tests.shell import Shell
 
 
@@ -26,6 +30,34 @@ def test_a_dry_run_a_limit_and_a_fingerprint(shell: Shell, pool: QueuePool) -> N
     assert pool.group("a").status().dead == 2
     assert shell.json("job", "find", "--state", "dead", "--until", "1h") == []
     assert len(shell.json("job", "find", "--key", "a", "--state", "ready")) == 2
+
+
+def test_a_replay_ends_although_its_jobs_die_again_at_once(
+    shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        bury(pool, "a", 100)
+    replay, replayed = Partition.replay, list[str]()
+
+    def dying(partition: Partition, ids: Sequence[str]) -> Replayed:
+        done = replay(partition, ids)
+        replayed.extend(ids)
+        assert len(replayed) <= 600, "it replays the same jobs over and over"
+        bury_again(pool, partition.number)
+        return done
+
+    monkeypatch.setattr(Partition, "replay", dying)
+    assert shell.json("dead", "replay", "--all") == [{"replayed": 300}]
+    assert len(set(replayed)) == len(replayed) == 300
+
+
+def bury_again(pool: QueuePool, number: int) -> None:
+    """Let all jobs of a partition die."""
+    owned = own_partition(pool, number)
+    while ids := claim(owned, 100):
+        keep = {"keep_jobs": 1000, "keep_bytes": 10**6, "keep_ms": 10**8}
+        owned.run(own.bury(owned.ownership, [(i, b'{"reason":"failed"}') for i in ids], **keep))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
 
 
 def test_jobs_errors_and_the_digest_are_shown(shell: Shell, pool: QueuePool) -> None:
