@@ -40,6 +40,7 @@ ONLY_READ = {
     "peek",
     "read_log",
     "read_policy",
+    "relayed",
     "schedules",
     "status",
     "vacancy",

@@ -22,6 +22,7 @@ from queuepool.verbs.limits.verbs import find_limit
 from tests.contract.conftest import check_invariants
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World
+from tests.simulation.batching import Batches
 from tests.simulation.checker import violations
 from tests.simulation.consuming import Consumer, NewCore
 from tests.simulation.coordinating import Coordinator
@@ -96,6 +97,7 @@ class Simulation:
         self._applications = Applications(
             self._network, self.ledger, scenario, self._random, config
         )
+        self._batches = Batches(self._network, self.ledger, scenario, alone=beside is None)
         self._operators = Operators(
             self._network,
             self.ledger,
@@ -200,7 +202,8 @@ class Simulation:
     def _violations(self) -> list[str]:
         s = self.scenario
         lossless = s.faults.none and not s.poison
-        return violations(self.journal, lossless=lossless, max_crashes=s.max_crashes)
+        found = violations(self.journal, lossless=lossless, max_crashes=s.max_crashes)
+        return [*found, *self._batches.violations()]
 
     def close(self) -> None:
         """Give back what a real server needs."""
@@ -212,7 +215,7 @@ class Simulation:
     def _ended(self) -> bool:
         past = self.scenario.faults.none or self._scheduler.now_s > self.scenario.quiet_s
         busy = self._applications.busy or self._operators.busy or self.ledger.busy
-        busy = busy or self._people.busy
+        busy = busy or self._people.busy or self._batches.busy
         return past and not busy
 
     def _audit(self) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from consumer.core.jobs import ClaimedJob
+from consumer.core.limits.home_call import HomeCall
 from consumer.core.owner import Core
 from consumer.core.turn import Turn
+from queuepool.servers import Reply
 from queuepool.verbs.owner import verbs as own
 from tests.sampling import first_of
 from tests.simulation.__main__ import replay
@@ -52,7 +54,7 @@ def test_the_seeds_meet_every_fault() -> None:
 
     assert met >= {
         "drop", "lose", "double", "late", "fenced", "Reconciled", "RecoveredJobs", "Resized",
-        "repeated after a loss",
+        "repeated after a loss", "batches",
     }  # fmt: skip
 
 
@@ -109,8 +111,22 @@ class NeverRecovers(Core):
         return super().plan(now_s)
 
 
+class ForgetsEnds(Core):
+    """Takes what batches are told for noted when nobody answered."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        answered = self.tell.on_answer
+
+        def noted(call: HomeCall, _reply: Reply, now_s: float) -> None:
+            answered(call, 0, now_s)
+
+        self.tell.on_answer = noted  # type: ignore[method-assign, assignment]
+
+
 @pytest.mark.parametrize(
-    "broken", first_of([NeverReconciles, ForgetsOutcomes, RunsSuspectsTogether, NeverRecovers])
+    "broken",
+    first_of([NeverReconciles, ForgetsOutcomes, RunsSuspectsTogether, NeverRecovers, ForgetsEnds]),
 )
 def test_a_broken_core_is_found(broken: NewCore) -> None:
     found = any(simulate(seed, new_core=broken).violations for seed in range(MOST_SEEDS))
