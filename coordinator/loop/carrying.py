@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
-from coordinator.core.moves.copying import Copied, Side, copying, copying_back
+from coordinator.core.moves.copying import Copied, Side, copying
 from queuepool.client.pool import QueuePool
 from queuepool.errors.escaping import id_bytes
 from queuepool.models.places import DEFAULT_POOL, new_place
 from queuepool.partitions.partition import Partition
 from queuepool.routing.moves import Move
+from queuepool.routing.named import slot_of_group
 from queuepool.telemetry.events import ignore
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.moves import verbs as move
@@ -62,13 +63,39 @@ class Carrier:
         self._rest, self._clock = rest, clock
 
     def walk(self, place: Partition, is_wanted: Callable[[int], bool]) -> Walked:
-        """Return the groups of these slots that have jobs in a place, or that are frozen there."""
-        found = Walked()
-        for look in (move.walk, move.frozen):
-            cursor = b""
-            while cursor != b"0":
-                cursor, page = self._paced(place.run, look(cursor or b"0"))
-                found.add(page.of({slot for slot in page.slots.values() if is_wanted(slot)}))
+        """Return the groups of these slots that a place has: with jobs, frozen, or noted.
+
+        A group without jobs is noted when it is configured while slots move.
+        """
+        found, cursor = Walked(), b""
+        while cursor != b"0":
+            cursor, page = self._paced(place.run, move.walk(cursor or b"0"))
+            found.add(page.of({slot for slot in page.slots.values() if is_wanted(slot)}))
+        for look in (move.frozen, move.configured):
+            found.add(self._named(place, look, is_wanted))
+        return found
+
+    def recorded(self, place: Partition, is_wanted: Callable[[int], bool]) -> Walked:
+        """Return the groups of these slots that have a record in a place, with jobs or without.
+
+        It looks at all keys of the server.
+        """
+        return self._named(place, move.recorded, is_wanted)
+
+    def _named(
+        self, place: Partition, look: Callable[[bytes], Any], is_wanted: Callable[[int], bool]
+    ) -> Walked:
+        found, cursor = Walked(), b""
+        while cursor != b"0":
+            cursor, page = self._paced(place.run, look(cursor or b"0"))
+            for group, said in page.items():
+                slot = (
+                    slot_of_group(group, self._pool.config.tenant_separator)
+                    if said is None
+                    else said
+                )
+                if slot is not None and is_wanted(slot):
+                    found.slots[group] = slot
         return found
 
     def found(self, partition: int, is_wanted: Callable[[int], bool]) -> dict[Partition, Walked]:
@@ -185,18 +212,17 @@ class Carrier:
         dest: int,
         version: int,
         found: Walked,
+        copy: Callable[[int, bytes, Sequence[bytes]], _Steps] = copying,
         *,
-        back: bool,
         moved: Callable[[int], object] = ignore,
     ) -> list[bytes]:
         """Carry groups to the same pool of another partition; return those that are not all there.
 
-        back: they may have come from there in this move. moved: told how many jobs are there.
+        moved: told how many jobs are there.
         """
         if source.pool != DEFAULT_POOL:
             self._paced(self._pool.add_to, dest, source.pool)
         sides = {Side.A: source, Side.B: self._pool.partition(dest, source.pool)}
-        copy = copying_back if back else copying
         groups, kept = list(found.slots), list[bytes]()
         active: dict[bytes, tuple[_Steps, Any]] = {}
         while groups or active:

@@ -23,13 +23,15 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from coordinator.core.moves import records
-from coordinator.core.moves.parts import Way, fitting, next_way
+from coordinator.core.moves.copying import copying, copying_astray, copying_back
+from coordinator.core.moves.parts import fitting, next_way
 from coordinator.core.moves.recent import Recent
 from coordinator.loop.carrying import BehindError, Carrier, ChangedError, InterruptedMoveError
+from coordinator.loop.finding import Finder
 from coordinator.snapshots.moves import MoveBoard
 from queuepool.client.pool import QueuePool
 from queuepool.errors import MovedError
@@ -70,6 +72,7 @@ class Mover:
         self._carrier = Carrier(
             pool, share=share / 100, drain_s=drain_s, going=self._going, rest=self._stopping.wait
         )
+        self._finder = Finder(pool, self._carrier)
         self._forget()
         self._trouble = ""
         # A daemon, so that a hanging server does not keep the process from exiting.
@@ -124,8 +127,9 @@ class Mover:
 
     def _forget(self) -> float:
         """Assume nothing of what earlier steps did."""
-        self._settled = False
-        self._busy, self._kept = set[int](), set[tuple[int, str, bytes]]()
+        self._settled: tuple[int, Stage] | None = None
+        self._busy = set[int]()
+        self._finder.forget()
         return self._interval_s
 
     def _note(self, trouble: str) -> None:
@@ -202,19 +206,13 @@ class Mover:
     def _next(self, record: RouteRecord, move: Move) -> float:
         """Drain a part and close it; or end the move."""
         left = differing(table_of(self._pool.config.topology.view), move.table())
-        if not self._settled:
-            places = self._pool.places()
-            self._carrier.tell(places, record.version, batches=False)
-            self._carrier.thaw(places, record.version)
-            if move.stage is Stage.MOVING:
-                self._carrier.settle(move)
-            self._board.found(self._carrier.jobs_to_go(left))
-            self._settled = True
+        if self._settled != (move.at_ms, move.stage):
+            self._settle(record, move, left)
         self._board.keep(left)
-        way = next_way(left, self._busy) or self._astray(move)
+        way = next_way(left, self._busy) or self._finder.astray(move)
         if way is None:
             return self._end(record, move)
-        found = self._carrier.found(way.source, frozenset(way.slots).__contains__)
+        found = self._finder.on(way)
         slots = fitting(way.slots, list(found.values()))
         running = self._carrier.drained(record.version, {p: w.of(slots) for p, w in found.items()})
         slots -= {slot for slot, _ in running}
@@ -228,24 +226,26 @@ class Mover:
                        f"{running[0][1].decode('utf-8', 'backslashreplace')}")  # fmt: skip
         return _BUSY_S
 
+    def _settle(
+        self, record: RouteRecord, move: Move, left: Mapping[tuple[int, int], Sequence[int]]
+    ) -> None:
+        """Let all places know that slots move, and learn which groups they have.
+
+        From then on a group without jobs is noted when it is configured.
+        """
+        places = self._pool.places()
+        self._carrier.tell(places, record.version, batches=False)
+        self._carrier.thaw(places, record.version)
+        if move.stage is Stage.MOVING:
+            self._carrier.settle(move)
+        self._board.found(self._carrier.jobs_to_go(left))
+        self._finder.learn({source for source, _ in left})
+        self._settled = (move.at_ms, move.stage)
+
     def _wait_for(self, record: RouteRecord, move: Move, what: str) -> None:
         reason = f"waits for {what}"
         if move.reason != move.because(reason).reason:
             self._change(record, move.because(reason))
-
-    def _astray(self, move: Move) -> Way | None:
-        """Return slots that have jobs where they are not: of producers that knew no better."""
-        goal = move.table()
-        for number in move.places:
-            ways: dict[int, set[int]] = {}
-            away = {slot for slot, where in enumerate(goal) if where != number}
-            for place, walked in self._carrier.found(number, away.__contains__).items():
-                for group, slot in walked.slots.items():
-                    if (place.number, place.pool, group) not in self._kept:
-                        ways.setdefault(goal[slot], set()).add(slot)
-            for dest, slots in ways.items():
-                return Way(number, dest, tuple(slots))
-        return None
 
     def _carry(self, record: RouteRecord, move: Move) -> None:
         """Carry the slots that are closed, and open them where they are by then."""
@@ -264,10 +264,13 @@ class Mover:
             self._carrier.tell(places, version)
             self._carrier.thaw(places, version)
             return
-        back, moved = move.stage is Stage.ABORTING, partial(self._board.moved, (source, dest))
+        moved = partial(self._board.moved, (source, dest))
+        copy = copying_back if move.stage is Stage.ABORTING else copying
+        if view.place_of_slot(first) == dest:
+            copy = copying_astray
         for place, walked in found.items():
-            kept = self._carrier.carry(place, dest, record.version, walked, back=back, moved=moved)
-            self._kept |= {(place.number, place.pool, group) for group in kept}
+            kept = self._carrier.carry(place, dest, record.version, walked, copy, moved=moved)
+            self._finder.keep(place, kept)
         server = self._pool.config.topology.server_of(source)
         former = self._recent.with_left(
             record.former, self._clock(), partition=source, server=server, slots=slots

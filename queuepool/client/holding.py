@@ -81,6 +81,7 @@ def configure_group(
             weight=weight,
             tier=_tier(tier),
             keep_ms=KEPT_MS if create else 0,
+            slot=route.slot,
             version=view.version_for(route.slot),
         )
         return ask_places(config, view.places_of(route.slot), verb)

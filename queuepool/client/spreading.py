@@ -100,6 +100,7 @@ def _note(config: PoolConfig, route: Route, spread: int, settings: dict[str, Any
             route.group,
             spread=spread,
             keep_ms=KEPT_MS,
+            slot=route.slot,
             version=view.version_for(route.slot),
             **settings,
         )

@@ -68,6 +68,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "g:<group>": ("HASH", "totals of a task group"),
     "mg": ("HASH", "held groups with work left"),
     "mv": ("SET", "groups on their way to or from another partition: none of their jobs starts"),
+    "mn": ("SET", "groups that were configured while slots move"),
     "c": ("HASH", "counters"),
     "o": ("HASH", "owner: nonce, epoch, expiry, heartbeat, workers, busy, applied command"),
     "dr": ("HASH", "epoch -> nonce and expiry of a draining predecessor"),

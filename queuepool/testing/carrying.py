@@ -35,15 +35,14 @@ def _of_move(verb: _Carry) -> _Carry:
 
 
 def walk(p: PartitionData, args: Args) -> Any:
-    """Name the task groups that have jobs, and dead jobs, or tenants: all in one page."""
+    """Name the task groups that have jobs, and dead jobs, or others: all in one page."""
     if args[2] == b"t":
         return [b"0", list(p.tenants)]
-    if args[2] == b"m":
-        known = {name: p.find_group(name) for name in p.frozen}
-        return [
-            b"0",
-            [w for n, g in known.items() if g and g.slot >= 0 for w in (b"%d" % g.slot, n)],
-        ]
+    if args[2]:
+        names = {b"m": p.frozen, b"n": p.noted, b"r": set(p.groups)}[args[2]]
+        known = {name: it for name in names if (it := _recorded(p, name))}
+        slots = [(b"%d" % it.slot if it.slot >= 0 else b"", name) for name, it in known.items()]
+        return [b"0", [word for pair in slots for word in pair]]
     found: list[bytes] = []
     live = Counter[tuple[bytes, bytes]]()
     for job_id, body in p.jobs.items():
@@ -54,6 +53,14 @@ def walk(p: PartitionData, args: Args) -> Any:
     for (slot, group), n in live.items():
         found += [slot, group, b"=%d" % n]
     return [b"0", found]
+
+
+def _recorded(p: PartitionData, name: bytes) -> Group | None:
+    """Return a group; None of one that has left, but for the least stamp of its seats."""
+    group = p.find_group(name)
+    if group is None or not (group.slot >= 0 or group.total > 0 or group.keep > 0):
+        return None
+    return group
 
 
 @_of_move
@@ -256,7 +263,7 @@ def thaw(p: PartitionData, _args: Args) -> Any:
         group = p.find_group(name)
         if group is None or not group.moving:
             continue
-        group.moving, group.arrived, group.slot = 0, 0, -1
+        group.moving, group.arrived = 0, 0
         if p.tune(name) > 0:
             p.wake(b"w")
         if not group.has_settings:

@@ -53,6 +53,7 @@ class Keyspace:
     groups: dict[bytes, Group] = field(default_factory=dict)  # g:<group>
     managed: dict[bytes, int] = field(default_factory=dict)  # mg: how many jobs may be claimed
     frozen: set[bytes] = field(default_factory=set)  # mv
+    noted: set[bytes] = field(default_factory=set)  # mn
     tenants: dict[bytes, Tenant] = field(default_factory=dict)  # mt, and tn:<tenant>
     tallies: Tallies = field(default_factory=Tallies)  # tt:<tenant>
     counters: dict[str, int] = field(default_factory=dict)  # c

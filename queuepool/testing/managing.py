@@ -26,6 +26,8 @@ def configure(p: PartitionData, args: Args) -> Any:
         return to_gates(p, name, group)
     if group is None and not keep:
         return -1
+    if p.counters.get("shut"):
+        p.noted.add(name)
     group = group or p.groups.setdefault(name, Group())
     before = (*group.settings, group.keep, group.spread)
     places = [group.place(tier) for tier in TIERS]
@@ -35,6 +37,7 @@ def configure(p: PartitionData, args: Args) -> Any:
         group.expires = max(group.expires or 0, p.now + keep)
     if before == (*group.settings, group.keep, group.spread):
         return 0
+    group.slot = int(settings.get(b"slot", group.slot))
     if not group.state:
         manage(p, name, group)
     if before[4] != group.tier:
@@ -64,7 +67,8 @@ def unmanage(p: PartitionData, name: bytes, group: Group) -> None:
     """Let a group without settings count its jobs no more."""
     p.managed.pop(name, None)
     group.state, group.next_id = "", None
-    group.keep = group.keep if group.spread else 0
+    if not group.spread:
+        group.keep, group.slot = 0, -1
     group.waiting.clear()
     group.able.clear()
     group.owed.clear()

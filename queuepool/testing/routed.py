@@ -40,6 +40,7 @@ def turn_away(p: PartitionData, args: Args) -> Any:
         p.counters["shut"] = 1
     elif args[1:] == [b"1"]:
         p.counters.pop("shut", None)
+        p.noted.clear()
     if version > least:
         p.counters["route"] = version
     return version

@@ -45,6 +45,7 @@ PRODUCER = _grant("""
     dn    sadd unlink persist
     g     hset hincrby hdel persist pexpire unlink
     mg    hset hdel
+    mn    sadd
     c     hset hincrby hdel
     wk    rpush unlink
     pl    hsetnx
@@ -145,6 +146,7 @@ COORDINATOR = _grant("""
     pl        hsetnx
     g         hset hincrby hdel persist pexpire
     mg        hset hdel
+    mn        sadd unlink
     c         hset hincrby hdel
     ring      rpush
     tr        rpush

@@ -427,6 +427,8 @@ def _of_moves(world: World) -> list[Verb[Any]]:
         move.walk(),
         move.tenants(),
         move.frozen(),
+        move.configured(),
+        move.recorded(),
         move.freeze(1, dict.fromkeys(groups, 7)),
         *(move.export(1, group) for group in groups[:2]),
         move.export(1, b"dead", [b"dead-b"]),

@@ -136,7 +136,7 @@ def test_lists_of_tenants_and_of_frozen_groups_have_nothing_else(pair: Pair) -> 
     pair.freeze(b"g")
 
     assert pair.run(Side.A, move.tenants()) == (b"0", [b"acme"])
-    assert pair.run(Side.A, move.frozen())[1].slots == {b"g": 7}
+    assert pair.run(Side.A, move.frozen())[1] == {b"g": 7}
     assert pair.carry().done
     if pair.a.client is not None:
         assert pair.a.client.scard(pair.a.partition.key + b":mv") == 0

@@ -15,7 +15,7 @@ anywhere, or repeats any call, begins again from the top. Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -51,10 +51,19 @@ class Copied:
         return not self.left and not self.dead
 
 
-def copying(version: int, group: bytes, dead: Sequence[bytes]) -> Generator[Call, Any, Copied]:
+Told = Callable[[move.Exported], move.Exported]
+
+
+def _all(jobs: move.Exported) -> move.Exported:
+    return jobs
+
+
+def copying(
+    version: int, group: bytes, dead: Sequence[bytes], told: Told = _all
+) -> Generator[Call, Any, Copied]:
     """Yield calls, receive their results, and return what is still at A.
 
-    dead: ids of the group's dead jobs.
+    dead: ids of the group's dead jobs. told: what of A's record B is told.
     """
     kept: list[bytes] = []
     pages = [dead[i : i + move.MAX_JOBS] for i in range(0, len(dead), move.MAX_JOBS)]
@@ -62,18 +71,18 @@ def copying(version: int, group: bytes, dead: Sequence[bytes]) -> Generator[Call
         rest = list(page)
         while rest:
             jobs = yield Side.A, move.export(version, group, rest)
-            kept += yield from _hand_over(version, group, jobs)
+            kept += yield from _hand_over(version, group, told(jobs))
             rest = rest[max(1, len(jobs)) :] if len(jobs) < len(rest) else []
     while True:
         jobs = yield Side.A, move.export(version, group)
-        clashes = yield from _hand_over(version, group, jobs)
+        clashes = yield from _hand_over(version, group, told(jobs))
         if not len(jobs) or clashes:
             break
     left, died = yield Side.A, move.forget(version, group, ())
     if left or died:
         return Copied(left, died, (*kept, *clashes))
     if jobs.record:
-        yield Side.B, move.adopt(version, group, jobs, last=True)
+        yield Side.B, move.adopt(version, group, told(jobs), last=True)
     yield Side.A, move.forget(version, group, (), last=True)
     return Copied()
 
@@ -98,3 +107,10 @@ def copying_back(version: int, group: bytes, dead: Sequence[bytes]) -> Generator
     if jobs.record.get(b"arrived"):
         yield Side.B, move.forget(version, group, (), last=True)
     return (yield from copying(version, group, dead))
+
+
+def copying_astray(
+    version: int, group: bytes, dead: Sequence[bytes]
+) -> Generator[Call, Any, Copied]:
+    """Copy what A has of a group that is at B already, whose settings B knows better."""
+    return copying(version, group, dead, move.Exported.without_settings)

@@ -20,7 +20,7 @@ end
 -- uses: make_way
 for _, group in ipairs(groups) do
   redis.call('SREM', mv, group)
-  if redis.call('HDEL', base .. ':g:' .. group, 'moving', 'arrived', 'slot') > 0 then
+  if redis.call('HDEL', base .. ':g:' .. group, 'moving', 'arrived') > 0 then
     if tune(group) > 0 then wake('w') end
     unmanage(group)
   end

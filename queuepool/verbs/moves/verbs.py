@@ -21,6 +21,8 @@ from queuepool.errors import MovedError
 from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb, number
 
+Named = dict[bytes, int | None]  # group -> slot; None: its record does not say
+
 MAX_JOBS = 200
 MAX_BYTES = 4 * 1024 * 1024
 _WORDS = 11  # of a job
@@ -32,7 +34,7 @@ _TOTALS = (b"done", b"cancelled", b"evicted", b"discarded", b"expired")
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Some groups that have jobs in a partition.
+    """Some groups of a partition.
 
     jobs: how many that are not dead, about; dead: ids of dead jobs; by group.
     """
@@ -54,6 +56,10 @@ class Walked:
         for group, slot in self.slots.items():
             found[slot] += self.jobs.get(group, 0) + len(self.dead.get(group, ()))
         return found
+
+    def has_jobs(self, group: bytes) -> bool:
+        """Return whether a group has jobs, dead ones too."""
+        return group in self.jobs or group in self.dead
 
     def add(self, more: Walked) -> None:
         """Add what another page has."""
@@ -86,6 +92,12 @@ class Exported:
     def settings(self) -> dict[bytes, bytes]:
         """Return how the group may run."""
         return {name: self.record[name] for name in _SETTINGS if name in self.record}
+
+    def without_settings(self) -> Exported:
+        """Return the same of a group that is to run as it does already."""
+        kept = (*_TOTALS, b"created", b"slot", b"arrived")
+        record = {name: value for name, value in self.record.items() if name in kept}
+        return Exported(record, self.words)
 
     @property
     def totals(self) -> dict[bytes, bytes]:
@@ -122,18 +134,30 @@ def tenants(cursor: bytes = b"0") -> Verb[tuple[bytes, list[bytes]]]:
     return Verb("walk", [cursor, 200, "t"], lambda r: (bytes(r[0]), list(map(bytes, r[1]))))
 
 
-def frozen(cursor: bytes = b"0") -> Verb[tuple[bytes, Walked]]:
-    """Return the next cursor, b"0" at the end, and some groups that are frozen, with their slots.
+def frozen(cursor: bytes = b"0") -> Verb[tuple[bytes, Named]]:
+    """Return the next cursor, b"0" at the end, and some groups that are frozen.
 
     They may have no jobs any more: a move that is resumed begins with these.
     """
+    return Verb("walk", [cursor, 200, "m"], _named)
 
-    def read(r: Any) -> tuple[bytes, Walked]:
-        flat = r[1]
-        pairs = zip(flat[1::2], flat[::2], strict=True)
-        return bytes(r[0]), Walked({bytes(group): number(slot) for group, slot in pairs})
 
-    return Verb("walk", [cursor, 200, "m"], read)
+def configured(cursor: bytes = b"0") -> Verb[tuple[bytes, Named]]:
+    """Return the same of groups that were configured while slots move."""
+    return Verb("walk", [cursor, 200, "n"], _named)
+
+
+def recorded(cursor: bytes = b"0", *, keys: int = 1000) -> Verb[tuple[bytes, Named]]:
+    """Return the same of groups that have a record, with jobs or without.
+
+    keys: of the server, about, that a call looks at.
+    """
+    return Verb("walk", [cursor, keys, "r"], _named)
+
+
+def _named(r: Any) -> tuple[bytes, Named]:
+    pairs = zip(r[1][1::2], r[1][::2], strict=True)
+    return bytes(r[0]), {bytes(group): int(slot) if slot else None for group, slot in pairs}
 
 
 def freeze(version: int, groups: Mapping[bytes, int]) -> Verb[list[int]]:

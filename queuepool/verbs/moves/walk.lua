@@ -1,26 +1,36 @@
 #!lua flags=no-writes
 -- walk: name the task groups that have jobs, and dead jobs, a page at a time; or others.
 -- ROLES   ops
--- KEYS[1] base; derived: j dead mt mv g:<group>
--- ARGV    cursor ('0' to begin), how many jobs to look at, about, which ('': groups with jobs, 't':
---         tenants that have settings, 'm': groups that are frozen)
+-- KEYS[1] base; derived: j dead mt mv mn g:<group>
+-- ARGV    cursor ('0' to begin), how many jobs, or keys of the server, to look at, about, which
+--         ('': groups with jobs, 't': tenants that have settings, 'm': groups that are frozen, 'n':
+--         groups that were configured while slots move, 'r': groups that have a record)
 -- Returns {next cursor ('0' when done), [slot (3 hex digits), group, id of a dead job, or how many
 --         of the page are not dead: '=' and the number ...]} with a group once a page, and once for
---         each dead job; or [tenant ...]; or [slot, group ...]. A page may be empty. O(jobs of the
---         page).
+--         each dead job; or [tenant ...]; or [slot ('': the record does not say), group ...]. A
+--         page may be empty. O(jobs of the page); for 'r' all pages look at all keys of the server.
 local base, found, known, live = KEYS[1], {}, {}, {}
 -- uses: group_of, ours
+-- One that has left is gone but for the least stamp of its seats
+local function name(group)
+  local f = ours('HMGET', base .. ':g:' .. group, 'slot', 'total', 'keep') or {}
+  if f[1] or f[2] or f[3] then found[#found + 1], found[#found + 2] = f[1] or '', group end
+end
 if ARGV[3] == 't' then
   local page = redis.call('HSCAN', base .. ':mt', ARGV[1], 'COUNT', ARGV[2])
   for i = 1, #page[2], 2 do found[#found + 1] = page[2][i] end
   return {page[1], found}
 end
-if ARGV[3] == 'm' then
-  local page = redis.call('SSCAN', base .. ':mv', ARGV[1], 'COUNT', ARGV[2])
-  for _, group in ipairs(page[2]) do
-    local slot = ours('HGET', base .. ':g:' .. group, 'slot')
-    if slot then found[#found + 1], found[#found + 2] = slot, group end
-  end
+if ARGV[3] == 'r' then
+  local prefix = base .. ':g:'
+  local page = redis.call('SCAN', ARGV[1], 'MATCH', prefix .. '*', 'COUNT', ARGV[2])
+  for _, key in ipairs(page[2]) do name(string.sub(key, #prefix + 1)) end
+  return {page[1], found}
+end
+if ARGV[3] ~= '' then
+  local groups = ARGV[3] == 'm' and base .. ':mv' or base .. ':mn'
+  local page = redis.call('SSCAN', groups, ARGV[1], 'COUNT', ARGV[2])
+  for _, group in ipairs(page[2]) do name(group) end
   return {page[1], found}
 end
 local page = redis.call('HSCAN', base .. ':j', ARGV[1], 'COUNT', ARGV[2])

@@ -6,5 +6,5 @@ local function unmanage(group)
   for k = 1, 6 do if f[k] then return end end
   redis.call('HDEL', mg, group)
   redis.call('HDEL', g, 'rt', 't0', 't1', 't2', 't3', unpack(SETTINGS, 7, 20))
-  if redis.call('HEXISTS', g, 'spread') == 0 then redis.call('HDEL', g, 'keep') end
+  if redis.call('HEXISTS', g, 'spread') == 0 then redis.call('HDEL', g, 'keep', 'slot') end
 end

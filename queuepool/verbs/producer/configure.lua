@@ -3,14 +3,15 @@
 -- ROLES   producer coordinator ops
 -- KEYS[1] base; derived: c j cx dl mg wk g:<group> q:<0-3>:<group> ring:<0-3> tr:<0-3>:<tenant>
 --         tn:<tenant> mt tt:<tenant> lm gg:<group> gr:<tier>:<gate>
---         gq:<tier>:<gate>~<group>
+--         gq:<tier>:<gate>~<group> mn
 -- ARGV    group ('': the partition), version of the route ('': 1), then n * (setting, value ('':
 --         none)): hold (1), max (jobs that run at once), serial (1: one job after the other),
 --         weight (share of turns in its tiers, beside 1 of others), tier (0-3: whose turns its jobs
 --         have, instead of their own), keep (ms for which its record stays without work; makes the
 --         record of a group that has none), spread (over how many slots it is spread: never less
---         than it was); of the partition only hold. Or: group, version, gates, cursor ('' to
---         begin): what a group has at gates follows its tier
+--         than it was), slot (that of its key, for a move: comes first, and changes nothing); of
+--         the partition only hold. Or: group, version, gates, cursor ('' to begin): what a group
+--         has at gates follows its tier
 -- Returns 1 if that changed anything, else 0; -1 for a group that is unknown or was forgotten; of
 --         gates the next cursor, '' at the end; {MOVED, least version}: that of the route is lower.
 -- Claimed jobs continue. A group with settings counts its ready jobs in its record, by tier: all
@@ -26,6 +27,8 @@ local c, g, mg = base .. ':c', base .. ':g:' .. ARGV[1], base .. ':mg'
 -- uses: clock, check_hashes, ours, tune, lane_key, is_state, list_managed
 -- uses: probe_tenant
 check_hashes('c', 'j', 'cx', 'mg')
+local shut = redis.call('HEXISTS', c, 'shut') == 1
+if shut then redis.call('SCARD', base .. ':mn') end
 -- uses: probe_managed
 if group == '' then
   local held, hold = redis.call('HEXISTS', c, 'hold') == 1, ARGV[4] == '1'
@@ -44,9 +47,11 @@ local known, state = ours('HLEN', g) or 0, is_state(ours('HGET', g, 'state'))
 local jobs = count_lanes(group, state)
 -- uses: make_way
 local changed, keep, tier = 0, 0, redis.call('HGET', g, 'tier') or ''
-for i = 3, #ARGV, 2 do if ARGV[i] == 'keep' then keep = whole(ARGV[i + 1]) end end
+local first = ARGV[3] == 'slot' and 5 or 3
+for i = first, #ARGV, 2 do if ARGV[i] == 'keep' then keep = whole(ARGV[i + 1]) end end
 if known == 0 and keep <= 0 then return -1 end
-for i = 3, #ARGV, 2 do
+if shut then redis.call('SADD', base .. ':mn', group) end
+for i = first, #ARGV, 2 do
   local value = ARGV[i + 1]
   local was = redis.call('HGET', g, ARGV[i]) or ''
   if ARGV[i] == 'spread' and whole(was) > whole(value) then value = was end
@@ -63,6 +68,7 @@ if keep > 0 and whole(left) <= 0 and whole(dead) <= 0 then
   redis.call('PEXPIRE', g, math.max(keep, redis.call('PTTL', g)))
 end
 if changed == 0 then return 0 end
+if first == 5 then redis.call('HSET', g, 'slot', ARGV[4]) end
 if not state then manage(group, jobs) end
 if tier ~= (redis.call('HGET', g, 'tier') or '') then
   shift(tier)

@@ -210,6 +210,7 @@ def configure(
     tier: int | None = None,
     spread: int = 0,
     keep_ms: int = 0,
+    slot: int | None = None,
     version: int = 1,
 ) -> Verb[bool | None]:
     """Set how a group may run; hold it, or the whole partition (None), or release it.
@@ -217,10 +218,13 @@ def configure(
     What is None stays as it is; max_running 0: any number; weight 1: as other groups; tier
     OWN_TIERS: each job has the turns of its own. Parked jobs follow by `tier_at_gates`. spread:
     over how many slots it is spread at least; 0: as it was. keep_ms: how long its record stays
-    without work; 0: as it was. Returns whether that changed anything;
-    None for a group that is unknown or was forgotten, unless keep_ms makes its record.
+    without work; 0: as it was. slot: of its key, for a move when it has no jobs. Returns whether
+    that changed anything; None for a group that is unknown or was forgotten, unless keep_ms makes
+    its record.
     """
     args: list[Argument] = [group or b"", version]
+    if slot is not None:
+        args += ["slot", slot]
     ordinary = {"hold": 0, "max": 0, "serial": 0, "weight": 1, "tier": OWN_TIERS}
     settings = (hold, max_running, serial, weight, tier)
     for (name, usual), value in zip(ordinary.items(), settings, strict=True):
