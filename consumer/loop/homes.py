@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from msgspec.structs import replace
 from consumer.core.limits.earlier import EVERY
 from consumer.core.limits.home_call import HomeCall
 from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.verbs.flows import verbs as flow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,8 +72,9 @@ class LimitHomes:
             home = self._pool.config.topology.view.home_of(call.name)
             return [replace(call, partition=home)]
         if call.slot is not None:
-            home = self._pool.config.topology.view.home_of_slot(call.slot)
-            return [replace(call, partition=home)]
+            view = self._pool.config.topology.view
+            verb = flow.by_route(call.verb, view.version_for(call.slot))
+            return [replace(call, partition=view.place_of_slot(call.slot), verb=verb)]
         if call.partition != EVERY:
             return [call]
         homes = self._pool.config.topology.view.homes
@@ -134,4 +137,11 @@ class _Line:
                 replies = [error] * len(calls)
             for call, reply in zip(calls, replies, strict=True):
                 self._answer(call, reply)
+            if any(type(reply) is list and reply[:1] == [b"MOVED"] for reply in replies):
+                self._follow()
             self._ring()
+
+    def _follow(self) -> None:
+        """Read the route before the calls that were turned away are repeated."""
+        with suppress(QueuePoolError):
+            self._pool.route.follow()

@@ -1,4 +1,4 @@
-"""Carries task groups from a partition to another, calling servers no more than is allowed.
+"""Carries groups and batches to another partition, calling servers no more than is allowed.
 
 Several groups are carried side by side, a call of each in one round trip, since most have few jobs.
 In memory are the pages of these groups: at most SIDE_BY_SIDE times what `export` returns at once.
@@ -8,18 +8,28 @@ Each call may be repeated, and nothing is kept here between two calls of a metho
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
-from coordinator.core.moves.copying import Copied, Side, copying
+from coordinator.core.moves.copying import Copied, Side, copying, copying_batch
 from queuepool.client.pool import QueuePool
 from queuepool.errors.escaping import id_bytes
 from queuepool.models.places import DEFAULT_POOL, new_place
 from queuepool.partitions.partition import Partition
+from queuepool.protocol.batches import home_of_batch, is_batch
 from queuepool.routing.moves import Move
 from queuepool.routing.named import slot_of_group
 from queuepool.telemetry.events import ignore
 from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.moves import batches as carry
 from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.moves.verbs import Walked
 from queuepool.verbs.operator import verbs as operate
@@ -63,7 +73,7 @@ class Carrier:
         self._rest, self._clock = rest, clock
 
     def walk(self, place: Partition, is_wanted: Callable[[int], bool]) -> Walked:
-        """Return the groups of these slots that a place has: with jobs, frozen, or noted.
+        """Return the batches and groups of these slots that a place has: with jobs, frozen, noted.
 
         A group without jobs is noted when it is configured while slots move.
         """
@@ -73,6 +83,11 @@ class Carrier:
             found.add(page.of({slot for slot in page.slots.values() if is_wanted(slot)}))
         for look in (move.frozen, move.configured):
             found.add(self._named(place, look, is_wanted))
+        cursor = b""
+        while cursor != b"0":
+            cursor, names = self._paced(place.run, carry.batches(cursor or b"0"))
+            homes = {name: home_of_batch(name)[0] for name in names if is_batch(name)}
+            found.batches.update({name: slot for name, slot in homes.items() if is_wanted(slot)})
         return found
 
     def recorded(self, place: Partition, is_wanted: Callable[[int], bool]) -> Walked:
@@ -129,14 +144,12 @@ class Carrier:
                 return running
             self._rest(_LOOK_S)
 
-    def tell(
-        self, places: Iterable[Partition], version: int, *, batches: bool | None = None
-    ) -> None:
-        """Let places accept only calls of this version; and batches, or none.
+    def tell(self, places: Iterable[Partition], version: int, *, moves: bool | None = None) -> None:
+        """Let places accept only calls of this version; and know whether slots move.
 
         Raises BehindError.
         """
-        verb = lead.turn_away(version, batches=batches)
+        verb = lead.turn_away(version, moves=moves)
         for place in places:
             if self._paced(place.run, verb) > version:
                 raise BehindError
@@ -216,33 +229,50 @@ class Carrier:
         *,
         moved: Callable[[int], object] = ignore,
     ) -> list[bytes]:
-        """Carry groups to the same pool of another partition; return those that are not all there.
+        """Carry groups, and then batches, to the same pool of another partition.
 
-        moved: told how many jobs are there.
+        Returns the groups that are not all there. moved: told how many jobs are there. No batch is
+        concluded meanwhile, since that would move its continuation.
         """
         if source.pool != DEFAULT_POOL:
             self._paced(self._pool.add_to, dest, source.pool)
         sides = {Side.A: source, Side.B: self._pool.partition(dest, source.pool)}
-        groups, kept = list(found.slots), list[bytes]()
-        active: dict[bytes, tuple[_Steps, Any]] = {}
-        while groups or active:
-            while groups and len(active) < SIDE_BY_SIDE:
-                name = groups.pop()
-                steps = copy(version, name, found.dead.get(name, ()))
-                active[name] = steps, next(steps)
+        names = list(found.batches)
+        for i in range(0, len(names), move.MAX_JOBS):
+            self._paced(source.run, carry.freeze_batches(version, names[i : i + move.MAX_JOBS]))
+        groups = ((name, copy(version, name, found.dead.get(name, ()))) for name in found.slots)
+        ended = self._drive(sides, groups, moved)
+        self._drive(sides, ((name, copying_batch(version, name)) for name in names), moved)
+        return [name for name, copied in ended if not copied.done]
+
+    def _drive(
+        self,
+        sides: dict[Side, Partition],
+        all_steps: Iterator[tuple[Any, _Steps]],
+        moved: Callable[[int], object],
+    ) -> list[tuple[Any, Copied]]:
+        """Make the calls of all, some side by side; return what they have returned."""
+        active: dict[Any, tuple[_Steps, Any]] = {}
+        ended: list[tuple[Any, Copied]] = []
+        more = True
+        while more or active:
+            while more and len(active) < SIDE_BY_SIDE:
+                name, steps = next(all_steps, (None, None))
+                more = steps is not None
+                if steps is not None:
+                    active[name] = steps, next(steps)
             for name, copied in self._step(sides, active, moved):
                 del active[name]
-                if not copied.done:
-                    kept.append(name)
-        return kept
+                ended.append((name, copied))
+        return ended
 
     def _step(
         self,
         sides: dict[Side, Partition],
-        active: dict[bytes, tuple[_Steps, Any]],
+        active: dict[Any, tuple[_Steps, Any]],
         moved: Callable[[int], object],
-    ) -> list[tuple[bytes, Copied]]:
-        """Make the call of each group; return those that have ended."""
+    ) -> list[tuple[Any, Copied]]:
+        """Make the call of each; return those that have ended."""
         ended = []
         for side, place in sides.items():
             now = [(name, call[1]) for name, (_, call) in active.items() if call[0] is side]

@@ -73,9 +73,12 @@ class Finder:
             ways: dict[int, set[int]] = {}
             away = {slot for slot, where in enumerate(goal) if where != number}
             for place in self._pool.places(number):
-                for group, slot in look(place, away.__contains__).slots.items():
+                walked = look(place, away.__contains__)
+                for group, slot in walked.slots.items():
                     if (place.number, place.pool, group) not in self._kept:
                         ways.setdefault(goal[slot], set()).add(slot)
+                for slot in walked.batches.values():
+                    ways.setdefault(goal[slot], set()).add(slot)
             for dest, slots in ways.items():
                 return Way(number, dest, tuple(slots))
         return None

@@ -1,8 +1,7 @@
 """Carries out the move that the route record asks for while this process leads, on its own thread.
 
-    asked --nothing is in the way--> moving: part after part --all slots at their goal, nothing left
-      |                                                               elsewhere--> ended, or aborted
-      `--batches are there--> refused
+    asked --> moving: part after part --all slots at their goal, nothing left elsewhere--> ended,
+                                                                                       or aborted
 
 A part is some slots that go from A to B; see docs/adr/0016-moves-behind-a-version.md:
 
@@ -37,9 +36,9 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import MovedError
 from queuepool.errors.hindrances import start_thread
 from queuepool.models import RouteRecord
+from queuepool.partitions.partition import Partition
 from queuepool.routing.moves import Move, Stage, differing, move_text, read_move, table_of
 from queuepool.routing.ranges import read_slots, slots_text
-from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator import verbs as operate
 
 INTERVAL_S, DRAIN_S = 1.0, 1.0
@@ -167,15 +166,7 @@ class Mover:
         return 0.0
 
     def _begin(self, record: RouteRecord, move: Move) -> None:
-        places = self._pool.places()
-        self._carrier.tell(places, record.version, batches=False)
-        batches = {p.name: p.run(flow.batches(0, 1))[0] for p in places}
-        where = ", ".join(name for name, n in batches.items() if n)
-        if where:
-            reason = f"partition {where} has batches or flows, which cannot move"
-            self._open(record, move.over(Stage.REFUSED, reason))
-            _log.warning("the move %s is refused: %s", move.text, reason)
-            return
+        self._carrier.tell(self._pool.places(), record.version, moves=True)
         view = self._pool.config.topology.view
         self._change(record, move.begun(), **records.begun(record, view, move))
         _log.info("moving %s", move.text)
@@ -194,14 +185,13 @@ class Mover:
         return version
 
     def _open(self, record: RouteRecord, move: Move, **fields: str) -> None:
-        """End a move: batches may be defined again.
+        """End a move, also for all places. Once more afterwards, with the new version.
 
-        Once more afterwards, with the new version: so what an earlier leader sent before it was
-        replaced comes too late to change that.
+        So what an earlier leader sent before it was replaced comes too late to change that.
         """
         places = self._pool.places()
-        self._carrier.tell(places, record.version, batches=True)
-        self._carrier.tell(places, self._change(record, move, **fields), batches=True)
+        self._carrier.tell(places, record.version, moves=False)
+        self._carrier.tell(places, self._change(record, move, **fields), moves=False)
 
     def _next(self, record: RouteRecord, move: Move) -> float:
         """Drain a part and close it; or end the move."""
@@ -234,7 +224,7 @@ class Mover:
         From then on a group without jobs is noted when it is configured.
         """
         places = self._pool.places()
-        self._carrier.tell(places, record.version, batches=False)
+        self._carrier.tell(places, record.version, moves=True)
         self._carrier.thaw(places, record.version)
         if move.stage is Stage.MOVING:
             self._carrier.settle(move)
@@ -286,9 +276,8 @@ class Mover:
         """Retire partitions that are not needed, and end the move."""
         places = self._pool.places()
         for place in places:
-            if place.number in move.emptied and (jobs := place.observe().jobs):
-                self._wait_for(record, move, f"{jobs:,} jobs of partition {place.name} to end: "
-                               "others have their ids where they are to go")  # fmt: skip
+            if place.number in move.emptied and (what := _left_in(place)):
+                self._wait_for(record, move, what)
                 return self._interval_s
         self._carrier.thaw(places, record.version)
         aborted = move.stage is Stage.ABORTING
@@ -296,3 +285,16 @@ class Mover:
         self._open(record, ended, **records.over(self._pool.config.topology.view, move))
         _log.info("the move %s has ended: %s", move.text, ended.stage)
         return self._forget()
+
+
+def _left_in(place: Partition) -> str:
+    """Return what a place has that is to be empty."""
+    state = place.observe()
+    if state.jobs:
+        return (
+            f"{state.jobs:,} jobs of partition {place.name} to end: others have their ids where "
+            "they are to go"
+        )
+    if state.untold:
+        return f"the owner of partition {place.name} to tell batches of {state.untold:,} ends"
+    return ""

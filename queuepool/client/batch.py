@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from queuepool.client.arguments import check_wait
@@ -13,13 +14,15 @@ from queuepool.client.effects import Call, Pause, Steps
 from queuepool.client.flows.cancelling import cancel_all
 from queuepool.client.handles import AsyncJobHandle, JobHandle
 from queuepool.client.network import AsyncNetwork, Network
-from queuepool.client.questions import ask
+from queuepool.client.questions import ask, following
 from queuepool.errors import InvalidInputError, UnavailableError, WaitTimeoutError
 from queuepool.errors.escaping import shown
 from queuepool.models import JobId
 from queuepool.models.flows import BatchResult, BatchState, BatchStatus, BatchTree
 from queuepool.protocol.batches import MAX_JOBS, home_of_batch, is_batch
 from queuepool.protocol.graphs import read_graph
+from queuepool.routing.views import View
+from queuepool.settings.config import PoolConfig
 from queuepool.verbs.flows import verbs as flow
 
 _PAGE, _AHEAD = 128, 4  # results in a page; pages asked for in one round trip
@@ -96,10 +99,15 @@ class _Batch:
 
     def _pages(self, name: str, first: int) -> Steps[_Page]:
         """Return results of a batch from a number on."""
-        config, (slot, pool) = self._network.config, home_of_batch(name)
-        partition = config.topology.view.home_of_slot(slot)
+        config: PoolConfig = self._network.config
+        return (yield from following(config, partial(self._pages_by, config, name, first)))
+
+    def _pages_by(self, config: PoolConfig, name: str, first: int, view: View) -> Steps[_Page]:
+        slot, pool = home_of_batch(name)
+        partition, version = view.place_of_slot(slot), view.version_for(slot)
         starts = [first, *(first - first % _PAGE + k * _PAGE for k in range(1, _AHEAD))]
-        verbs = [flow.batch_results(name, n) for n in starts if n < MAX_JOBS]
+        asked = [flow.batch_results(name, n) for n in starts if n < MAX_JOBS]
+        verbs = [flow.by_route(verb, version) for verb in asked]
         replies = yield Call(partition, verbs, pool=pool)
         if isinstance(replies, UnavailableError):
             page = yield from ask(config.of(pool), partition, verbs[0])  # until it is answered

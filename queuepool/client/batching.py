@@ -48,7 +48,8 @@ def ask_home(config: PoolConfig, batch: str, verb: Verb[Any]) -> Steps[Any]:
     slot, pool = home_of_batch(batch)
 
     def asking(view: View) -> Steps[Any]:
-        return ask(config.of(pool), view.home_of_slot(slot), verb)
+        routed = flow.by_route(verb, view.version_for(slot))
+        return ask(config.of(pool), view.place_of_slot(slot), routed)
 
     return (yield from following(config, asking))
 

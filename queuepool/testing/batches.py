@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from queuepool.protocol.batches import MAX_JOBS
-from queuepool.testing.batch import PAGE, Batch
+from queuepool.testing.batch import Batch
 from queuepool.testing.data import PartitionData
 from queuepool.testing.ending import add_dead
 from queuepool.testing.fencing import fence
 from queuepool.testing.keyspace import Args
+from queuepool.testing.routed import routed
 
 _ERRORS_KEPT = 1000
 
 
+@routed(1)
 def open_batch(p: PartitionData, args: Args) -> Any:
     """Define a batch."""
-    name, then, how, late, deadline, keep, called, within, *flow = args
+    name, _version, then, how, late, deadline, keep, called, within, *flow = args
     known = p.batches.get(name)
     if known is not None:
         return 0 if known.state == b"open" else known.state
-    if p.counters.get("shut"):
-        return b"moving"
     due = p.now + int(deadline)
     p.batches[name] = Batch(then, how, late, due, int(keep), called, within, p.now)
     if flow:
@@ -32,21 +32,23 @@ def open_batch(p: PartitionData, args: Args) -> Any:
     return 1
 
 
+@routed(1)
 def seal_batch(p: PartitionData, args: Args) -> Any:
     """Say how many jobs a batch has."""
     b = p.batches.get(args[0])
     if b is None or b.state != b"open":
         return b.state if b is not None else b""
     if b.first:
-        return 0 if b.first == args[1] else -1
-    b.first, b.total = args[1], int(args[1])
+        return 0 if b.first == args[2] else -1
+    b.first, b.total = args[2], int(args[2])
     _concerned(p, args[0])
     return 1
 
 
+@routed(1)
 def grow_batch(p: PartitionData, args: Args) -> Any:
     """Reserve numbers for jobs."""
-    name, call, jobs, inner = args
+    name, _version, call, jobs, inner = args
     b = p.batches.get(name)
     if b is not None and call in b.calls:
         return [b"OK", *b.calls[call]]
@@ -63,56 +65,7 @@ def grow_batch(p: PartitionData, args: Args) -> Any:
     return [b"OK", *b.calls[call]]
 
 
-def batch(p: PartitionData, args: Args) -> Any:
-    """Return what a batch is."""
-    b = p.batches.get(args[0])
-    if b is None:
-        return [p.now, [], [], b"0"]
-    flat: list[bytes] = []
-    for name in ("state", "why", "then", "how", "late", "called", "within", "part", "graph"):
-        value = getattr(b, name)
-        flat += [name.encode(), value] if value else []
-    numbers = {"due": b.due, "keep": b.keep, "created": b.created, "ended": b.ended}
-    numbers |= {"total": b.total, "sealed": int(bool(b.first)), **b.counts}
-    for name, count in numbers.items():
-        flat += [name.encode(), b"%d" % count] if count else []
-    first = int(args[1]) if len(args) > 1 else 0
-    left = first + 100 if len(args) > 1 and first + 100 < len(b.inner) else 0
-    return [p.now, flat, b.inner[first : first + 100], b"%d" % left]
-
-
-def batches(p: PartitionData, args: Args) -> Any:
-    """List batches, those due first before the others."""
-    first, count = int(args[0]), int(args[1])
-    names = sorted(p.batches_due, key=lambda name: (p.batches_due[name], name))
-    found: list[Any] = []
-    for name in names[first : first + count]:
-        b = p.batches[name]
-        counts = (b.total, *b.counts.values(), b.due, b.created)
-        found += [name, [b.state, b.called, *(b"%d" % n if n else b"" for n in counts), b.part]]
-    return [len(names), found]
-
-
-def batch_results(p: PartitionData, args: Args) -> Any:
-    """Return the outcome of jobs of a batch."""
-    first, most = int(args[1]), int(args[2])
-    b = p.batches.get(args[0])
-    if b is None:
-        return [b"", 0, first]
-    if b.part == b"g":
-        return [b.state, b.total, b.total, b"s", b.graph]
-    found: list[bytes] = []
-    number, size = first, 0
-    last = min(b.total, (first // PAGE + 1) * PAGE) - 1
-    while number <= last and size <= most:
-        kind, _, _, text = b.failed.get(number, (b"d", b"", b"", b.results.get(number, b"")))
-        if number not in b.bits:
-            kind, text = b"o", b""
-        found += [kind, text]
-        size, number = size + len(text), number + 1
-    return [b.state, b.total, number, *found]
-
-
+@routed(1)
 def cancel_batch(p: PartitionData, args: Args) -> Any:
     """Conclude a batch as cancelled."""
     b = p.batches.get(args[0])
@@ -146,12 +99,13 @@ def cancel_children(p: PartitionData, args: Args) -> Any:
     return [b"0", gone, asked]
 
 
+@routed(0)
 def note_ends(p: PartitionData, args: Args) -> Any:
     """Note the outcome of jobs of batches."""
     touched: dict[bytes, bool] = {}
-    states = {name: p.batches[name].state for name in args[::5] if name in p.batches}
+    states = {name: p.batches[name].state for name in args[1::5] if name in p.batches}
     news = 0
-    for name, number, *note in zip(*[iter(args)] * 5, strict=True):
+    for name, number, *note in zip(*[iter(args[1:])] * 5, strict=True):
         takes = states.get(name) in (b"open", b"failed") and int(number) < MAX_JOBS
         if takes and _note(p.batches[name], int(number), *note):
             news += 1

@@ -21,7 +21,7 @@ _WORDS = 11
 _Carry = Callable[[PartitionData, Args], Any]
 
 
-def _of_move(verb: _Carry) -> _Carry:
+def of_move(verb: _Carry) -> _Carry:
     """Refuse a call by any version but the one that is accepted now."""
 
     @wraps(verb)
@@ -36,8 +36,8 @@ def _of_move(verb: _Carry) -> _Carry:
 
 def walk(p: PartitionData, args: Args) -> Any:
     """Name the task groups that have jobs, and dead jobs, or others: all in one page."""
-    if args[2] == b"t":
-        return [b"0", list(p.tenants)]
+    if args[2] in (b"t", b"b"):
+        return [b"0", list(p.tenants if args[2] == b"t" else p.batches)]
     if args[2]:
         names = {b"m": p.frozen, b"n": p.noted, b"r": set(p.groups)}[args[2]]
         known = {name: it for name in names if (it := _recorded(p, name))}
@@ -63,7 +63,7 @@ def _recorded(p: PartitionData, name: bytes) -> Group | None:
     return group
 
 
-@_of_move
+@of_move
 def freeze(p: PartitionData, args: Args) -> Any:
     """Let no job of groups start any more."""
     running = []
@@ -82,7 +82,7 @@ def freeze(p: PartitionData, args: Args) -> Any:
     return running
 
 
-@_of_move
+@of_move
 def export(p: PartitionData, args: Args) -> Any:
     """Read jobs of a frozen group, with everything that is known of them."""
     name, limit, budget, dead = args[1], int(args[2]), int(args[3]), args[4:]
@@ -101,7 +101,7 @@ def export(p: PartitionData, args: Args) -> Any:
     return [record(group), words]
 
 
-@_of_move
+@of_move
 def adopt(p: PartitionData, args: Args) -> Any:
     """Take over jobs from another partition; none of them starts before `thaw`."""
     version, name, words = int(args[0]), args[1], iter(args[2:])
@@ -190,7 +190,7 @@ def _line_up(p: PartitionData, group: Group, job_id: bytes, due: float | None) -
     group.waiting[lane[0]] += 1
 
 
-@_of_move
+@of_move
 def forget(p: PartitionData, args: Args) -> Any:
     """Delete jobs of a frozen group that another partition has adopted."""
     name, pairs = args[1], iter(args[3:])
@@ -256,7 +256,7 @@ def _take_from(p: PartitionData, ids: deque[bytes], job_id: bytes, key: bytes) -
     return left
 
 
-@_of_move
+@of_move
 def thaw(p: PartitionData, _args: Args) -> Any:
     """Let jobs of frozen groups start, as their settings say."""
     for name in sorted(p.frozen):
@@ -269,4 +269,9 @@ def thaw(p: PartitionData, _args: Args) -> Any:
         if not group.has_settings:
             unmanage(p, name, group)
     p.frozen.clear()
+    for name, b in p.batches.items():
+        if b.moving:
+            p.batches_due[name] = b.at
+            b.moving = b.at = 0
+            p.wake(b"f")
     return 0

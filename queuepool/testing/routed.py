@@ -36,9 +36,9 @@ def turn_away(p: PartitionData, args: Args) -> Any:
     version, least = int(args[0]), max(1, p.counters.get("route", 1))
     if version < least:
         return least
-    if args[1:] == [b"0"]:
+    if args[1:] == [b"1"]:
         p.counters["shut"] = 1
-    elif args[1:] == [b"1"]:
+    elif args[1:] == [b"0"]:
         p.counters.pop("shut", None)
         p.noted.clear()
     if version > least:

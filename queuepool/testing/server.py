@@ -15,6 +15,7 @@ from queuepool.testing import (
     batches,
     cancelling,
     carrying,
+    carrying_batches,
     checking,
     claiming,
     delivering,
@@ -29,6 +30,7 @@ from queuepool.testing import (
     operating,
     owning,
     producing,
+    reading_batches,
     routed,
     scheduling,
     tenants,
@@ -45,7 +47,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     for module in (
         *(producing, cancelling, managing, holding, claiming, admitting, ending),
         *(owning, operating, finding, leading, limiting, delivering, scheduling, tenants, batches),
-        *(routed, checking, carrying, logbook, grouping),
+        *(routed, checking, carrying, carrying_batches, reading_batches, logbook, grouping),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__

@@ -39,7 +39,8 @@ from queuepool.verbs.scripts import names, script
 # Every write command of the scripts; a test checks this with a server.
 WRITING = frozenset((
     "hdel", "hincrby", "hset", "hsetnx", "linsert", "lpop", "lpush", "lrem", "persist", "pexpire",
-    "rpop", "rpush", "sadd", "set", "setbit", "srem", "unlink", "xadd", "xdel", "zadd", "zrem",
+    "rpop", "rpush", "sadd", "set", "setbit", "setrange", "srem", "unlink", "xadd", "xdel",
+    "zadd", "zrem",
 ))  # fmt: skip
 _CALLED = re.compile(r"(?:redis\.p?call|ours)\('([A-Z]+)'")
 # What connections send besides scripts; CLUSTER SLOTS is where a cluster's map comes from.

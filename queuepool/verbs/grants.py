@@ -199,6 +199,8 @@ _BESIDE = _grant("""
     q     lrem
     gq    lrem
     mv    sadd srem
+    b     hdel
+    bb    setrange
     route hset
 """)
 OPERATOR = _union(PRODUCER, CONSUMER, COORDINATOR, _BESIDE)

@@ -58,6 +58,11 @@ def status(world: World, batch: str = BATCH) -> BatchStatus:
     return world.partition.run(flow.batch(batch))
 
 
+def status_by(world: World, version: int, batch: str = BATCH) -> BatchStatus:
+    """Return the same by a version of the route."""
+    return world.partition.run(flow.by_route(flow.batch(batch), version))
+
+
 def results(world: World, batch: str = BATCH) -> list[BatchResult]:
     """Read all results, page by page."""
     found: list[BatchResult] = []

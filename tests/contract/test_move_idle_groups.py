@@ -103,7 +103,7 @@ def test_a_group_that_was_in_another_tier_is_not_listed_once_it_has_left(pair: P
 
 def test_groups_are_noted_when_they_are_configured_while_slots_move(pair: Pair) -> None:
     configure(pair.a, b"before", weight=2)
-    pair.a.partition.run(lead.turn_away(V, batches=False))
+    pair.a.partition.run(lead.turn_away(V, moves=True))
     configure(pair.a, b"new", hold=True)
     configure(pair.a, b"before", weight=2)
     assert pair.a.partition.run(produce.configure(b"unknown", hold=True, version=V)) is None
@@ -112,9 +112,9 @@ def test_groups_are_noted_when_they_are_configured_while_slots_move(pair: Pair) 
     pair.freeze(b"new")
     pair.carry(b"new")
     assert configured(pair.a) == {b"before": 7}, "what has left is not listed"
-    pair.a.partition.run(lead.turn_away(V - 1, batches=True))  # of an earlier leader
+    pair.a.partition.run(lead.turn_away(V - 1, moves=False))  # of an earlier leader
     assert configured(pair.a) == {b"before": 7}
-    pair.a.partition.run(lead.turn_away(V, batches=True))
+    pair.a.partition.run(lead.turn_away(V, moves=False))
     configure(pair.a, b"after", weight=2)
     assert configured(pair.a) == {}
     pair.arrive()

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from queuepool.errors import MovedError, UnavailableError
-from queuepool.models.flows import BatchState
+from queuepool.errors import MovedError
 from queuepool.verbs import Verb
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.relay import relay
 from queuepool.verbs.schedules import verbs as schedule
@@ -103,35 +103,43 @@ def test_a_planted_version_without_end_gives_way(server_world: World) -> None:
     assert server_world.partition.run(_enqueue(4)) == b"1"
 
 
-OTHER = "BBbbbbbbbbbbbb"
+def test_calls_for_a_batch_are_turned_away_too(world: World) -> None:
+    b.open_batch(world, 2, seal=False)
+    before = snapshot(world)
+    world.partition.run(lead.turn_away(12))
+    ends = [(b.BATCH, 0, b"d", b"0" * 11, b"1")]
+    calls: list[Verb[Any]] = [
+        flow.open_batch(
+            "BBbbbbbbbbbbbb",
+            "BBbbbbbbbbbbbb",
+            on_failure="wait",
+            on_deadline="fail",
+            deadline_ms=60_000,
+            keep_ms=60_000,
+        ),
+        flow.seal_batch(b.BATCH, 2),
+        flow.note_ends(ends),
+        flow.grow_batch(b.BATCH, "0:1", 1),
+        flow.batch(b.BATCH),
+        flow.inner_batches(b.BATCH),
+        flow.batch_results(b.BATCH, 0),
+        flow.cancel_batch(b.BATCH),
+    ]
+    for verb in calls:
+        for late in (verb, flow.by_route(verb, 11), flow.by_route(verb, 0)):
+            with pytest.raises(MovedError) as raised:
+                world.partition.run(late)
+            assert raised.value.version == 12
+    after = snapshot(world)
+    assert {k: v for k, v in after.items() if before[k] != v}.keys() <= {"counters"}
+    for verb in calls:
+        world.partition.run(flow.by_route(verb, 12))
+    assert b.status_by(world, 12).done == 1
 
 
-def define(world: World, batch: str) -> BatchState | bool:
-    verb = flow.open_batch(
-        batch,
-        batch,
-        on_failure="wait",
-        on_deadline="fail",
-        deadline_ms=60_000,
-        keep_ms=60_000,
-        called="t",
-    )
-    return world.partition.run(verb)
-
-
-def test_while_slots_move_no_batch_is_defined_and_who_is_late_changes_nothing(
-    world: World,
-) -> None:
-    assert define(world, b.BATCH) is True
-    assert world.partition.run(lead.turn_away(12, batches=False)) == 12
-
-    with pytest.raises(UnavailableError, match="move"):
-        define(world, OTHER)
-    assert define(world, b.BATCH) is False  # it is there, and its call is repeated
-    assert world.partition.run(lead.turn_away(11, batches=True)) == 12  # of an earlier leader
-    with pytest.raises(UnavailableError, match="move"):
-        define(world, OTHER)
-
-    world.partition.run(lead.turn_away(12, batches=True))
-    world.partition.run(lead.turn_away(11, batches=False))
-    assert define(world, OTHER) is True
+def test_an_audit_is_content_while_slots_move(world: World) -> None:
+    world.partition.run(lead.turn_away(12, moves=True))
+    assert world.partition.audit(repair=True).clean
+    world.partition.run(produce.configure(b"g", weight=2, keep_ms=60_000, slot=7, version=12))
+    assert world.partition.run(move.configured())[1] == {b"g": 7}, "still noted"
+    world.partition.run(lead.turn_away(12, moves=False))

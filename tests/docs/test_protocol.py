@@ -58,6 +58,13 @@ def test_the_page_lists_exactly_the_keys_there_are(
     assert documented == {suffix: kind for suffix, (kind, _content) in known.items()}
 
 
+def test_it_says_of_every_key_of_a_partition_what_a_move_does_with_it() -> None:
+    said = " ".join(cells[0] for cells in rows(section("What a move carries")))
+
+    stems = {key.partition(":")[0] for key in PARTITION_KEYS}
+    assert set(re.findall(r"`(\w+)[:`]", said)) == stems
+
+
 def test_the_page_lists_exactly_the_scripts_there_are() -> None:
     assert sorted(re.findall(r"^#### `(\w+)`$", PAGE, re.MULTILINE)) == scripts.names()
 

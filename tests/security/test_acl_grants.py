@@ -26,7 +26,7 @@ NO_KEY = {
         "info",
         "ping",
     ),
-    *("script|load", "select", "time", "wait", "waitaof"),
+    *("scan", "script|load", "select", "time", "wait", "waitaof"),
 }
 NASTY = "}/main:j*?[a]\\ "  # at the end of a key, where a name of the user's own may be
 

@@ -183,6 +183,8 @@ NEVER = (
 def test_no_role_may_do_what_no_script_needs(shared: GuardedServer, role: str) -> None:
     with shared.client(role) as client:
         for words in NEVER:
+            if (role, words[0]) == ("ops", "SCAN"):
+                continue  # by which moves find groups without jobs
             with pytest.raises(redis.exceptions.NoPermissionError):
                 client.execute_command(*words)
 

@@ -1,5 +1,8 @@
 """How one frozen task group goes from A to B: export, adopt, forget, until A has nothing of it.
 
+A batch goes whole, page by page, and A deletes it when B has all of it (M2). Frozen in both places,
+it is the same in both, so a page may be written again, also back.
+
     A export   the jobs that come first, up to 200; none is left: only the record
     B adopt    they are frozen at B; those that it has from an earlier attempt it knows
     A forget   deletes what B has; the last call deletes the group, once its totals are at B
@@ -21,6 +24,7 @@ from enum import StrEnum
 from typing import Any
 
 from queuepool.verbs import Verb
+from queuepool.verbs.moves import batches as carry
 from queuepool.verbs.moves import verbs as move
 
 
@@ -114,3 +118,16 @@ def copying_astray(
 ) -> Generator[Call, Any, Copied]:
     """Copy what A has of a group that is at B already, whose settings B knows better."""
     return copying(version, group, dead, move.Exported.without_settings)
+
+
+def copying_batch(version: int, name: str) -> Generator[Call, Any, Copied]:
+    """Yield calls, and receive their results, until A has nothing of a batch."""
+    cursor, more = b"", True
+    while more:
+        page = yield Side.A, carry.export_batch(version, name, cursor)
+        if page.is_there:
+            yield Side.B, carry.adopt_batch(version, name, page)
+        cursor, more = page.following, bool(page.following)
+    while not (yield Side.A, carry.drop_batch(version, name)):
+        pass
+    return Copied()

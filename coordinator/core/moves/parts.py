@@ -1,8 +1,9 @@
 """Which slots go next, of those that are not where they are to be. Pure.
 
 All slots of a part are closed to producers while their jobs are copied, so a part has about
-MOST_JOBS jobs, a group without jobs counting as one; a slot that has more goes alone. Slots without
-jobs cost nothing, and go along. Slots whose jobs run for long wait until nothing else is left.
+MOST_JOBS jobs, a batch and a group without jobs counting as one; a slot that has more goes alone.
+Slots without jobs cost nothing, and go along. Slots whose jobs run for long wait until nothing else
+is left.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ def fitting(slots: Sequence[int], found: Sequence[Walked], most: int = MOST_JOBS
     for walked in found:
         jobs.update(walked.by_slot())
         jobs.update(slot for group, slot in walked.slots.items() if not walked.has_jobs(group))
+        jobs.update(walked.batches.values())
     taken, room = set[int](), most
     for slot in sorted(slots, key=lambda slot: (jobs[slot], slot)):
         if taken and jobs[slot] > room:

@@ -38,7 +38,6 @@ from queuepool.routing.ranges import slots_text
 from queuepool.routing.slots import SLOTS
 from queuepool.routing.topology import MAX_PARTITIONS
 from queuepool.routing.views import OPEN
-from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.producer import route
@@ -196,14 +195,10 @@ class Moves:
         return ",".join(f"{n}={name}" for n, name in enumerate(places))
 
     def _all_answer(self, facts: Facts, count: int, on: str) -> None:
-        """Raise unless all partitions answer, and none has what cannot move."""
+        """Raise unless all partitions answer."""
         try:
             for place in self._pool.places():
-                if place.run(flow.batches(0, 1))[0]:
-                    raise CommandError(
-                        f"partition {place.name} has batches or flows, which cannot move yet: let "
-                        f"them end and expire (`queuepool flow list`); nothing was done"
-                    )
+                place.observe()
             topology, keyspace = self._pool.config.topology, self._pool.config.keyspace
             name = on or next(iter(topology.servers))
             for number in range(len(facts.view.homes), count):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from queuepool.client.batching import ask_home
-from queuepool.client.effects import Steps
+from queuepool.client.effects import Follow, Pause, Steps
 from queuepool.client.flows.starting import ask_homes
 from queuepool.client.questions import ask, places_of
 from queuepool.models.flows import BatchStatus
@@ -27,6 +27,8 @@ from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.producer import verbs as produce
 
 _AT_ONCE = 500  # batches whose jobs one look finds
+_ROUNDS = 20
+_MOVED_S, _MOVING_S = 0.01, 0.5  # before the next one
 
 
 def cancel_all(config: PoolConfig, name: str) -> Steps[int]:
@@ -103,7 +105,25 @@ def _inner_of(config: PoolConfig, names: Sequence[str]) -> Steps[set[str]]:
 
 
 def _cancel_jobs(config: PoolConfig, names: Sequence[str]) -> Steps[int]:
-    """Cancel the jobs of these batches, in all partitions."""
+    """Cancel the jobs of these batches, in all partitions.
+
+    Jobs whose slot moves meanwhile may go from a partition that is still to be looked at to one
+    that was: it looks again until nothing has moved, _ROUNDS times at most.
+    """
+    cancelled: int = 0
+    for _ in range(_ROUNDS):
+        yield Follow()
+        before = config.topology.view
+        cancelled += yield from _cancel_once(config, names)
+        yield Follow()
+        after = config.topology.view
+        if after.version == before.version and not after.moving:
+            break
+        yield Pause(_MOVING_S if after.moving else _MOVED_S)
+    return cancelled
+
+
+def _cancel_once(config: PoolConfig, names: Sequence[str]) -> Steps[int]:
     cancelled: int = 0
     for number, pool in (yield from places_of(config, None)):
         for i in range(0, len(names), _AT_ONCE):

@@ -14,13 +14,14 @@ from queuepool.client.effects import Steps, Verify
 from queuepool.client.flows.declared import Flow
 from queuepool.client.flows.planning import Plan, chunks_of, planned
 from queuepool.client.producer import Producer
-from queuepool.client.questions import ask_all
+from queuepool.client.questions import ask_all, following
 from queuepool.client.results import FailureResults
 from queuepool.client.sender import Sender
 from queuepool.errors import InvalidInputError
 from queuepool.models.flows import BatchState, BatchStatus
 from queuepool.protocol.batches import home_of_batch
 from queuepool.protocol.graphs import encode_graph
+from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.flows import verbs as flow
@@ -62,20 +63,29 @@ def start(producer: Producer, sender: Sender, declared: Flow) -> Steps[str]:
 
 def ask_homes(config: PoolConfig, asked: Sequence[tuple[str, Verb[Any]]]) -> Steps[list[Any]]:
     """Run verbs that may be repeated at the homes of batches; return their replies in order."""
-    view = config.topology.view
+    return (yield from following(config, lambda view: _at_homes(config, view, asked)))
+
+
+def _at_homes(
+    config: PoolConfig, view: View, asked: Sequence[tuple[str, Verb[Any]]]
+) -> Steps[list[Any]]:
     by_home: dict[tuple[int, str], list[int]] = {}
     for place, (batch, _verb) in enumerate(asked):
         slot, pool = home_of_batch(batch)
-        by_home.setdefault((view.home_of_slot(slot), pool), []).append(place)
+        by_home.setdefault((view.place_of_slot(slot), pool), []).append(place)
     replies: list[Any] = [None] * len(asked)
     for (partition, pool), places in by_home.items():
         for i in range(0, len(places), _AT_ONCE):
             some = places[i : i + _AT_ONCE]
-            verbs = [asked[place][1] for place in some]
+            verbs = [_routed(view, *asked[place]) for place in some]
             found = yield from ask_all(config.of(pool), partition, verbs)
             for place, reply in zip(some, found, strict=True):
                 replies[place] = reply
     return replies
+
+
+def _routed(view: View, batch: str, verb: Verb[Any]) -> Verb[Any]:
+    return flow.by_route(verb, view.version_for(home_of_batch(batch)[0]))
 
 
 def _is_there(config: PoolConfig, plan: Plan) -> Steps[bool]:

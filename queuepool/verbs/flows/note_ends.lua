@@ -1,21 +1,23 @@
 #!lua
 -- note_ends: note outcomes of jobs of batches, each once, however often it is told.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: b:<batch> bb:<batch> bf:<batch> br:<batch>:<page> bd wk fo
--- ARGV    n * (batch, number of the job, end (d: done, x: dead, r: back from the dead, c:
---         cancelled, e: expired, v: evicted, g: discarded), stamp of the body, result or error)
--- Returns how many were news. A batch whose jobs have all ended is due from then on; a step of a
---         flow tells what waits for it, through `fo`. First the result is stored, then the bit of
---         the job is set, then it is counted. O(n + batches told).
+-- KEYS[1] base; derived: c b:<batch> bb:<batch> bf:<batch> br:<batch>:<page> bd wk fo
+-- ARGV    version of the route ('': 1), then n * (batch, number of the job, end (d: done, x: dead,
+--         r: back from the dead, c: cancelled, e: expired, v: evicted, g: discarded), stamp of the
+--         body, result or error)
+-- Returns how many were news; or {MOVED, least version}: that of the route is lower. A batch whose
+--         jobs have all ended is due from then on; a step of a flow tells what waits for it,
+--         through `fo`. First the result is stored, then the bit of the job is set, then it is
+--         counted. O(n + batches told).
 -- A death and a return are told with the stamp of the body, which a return changes: with an older
 -- one they were told before.
-local base = KEYS[1]
--- uses: clock, ours, add, make_due
+local base, routed = KEYS[1], ARGV[1]
+-- uses: moved, clock, ours, add, make_due
 redis.call('ZCARD', base .. ':bd')
 redis.call('XLEN', base .. ':fo')
 ours('LLEN', base .. ':wk')
 local states, parts = {}, {}
-for i = 1, #ARGV, 5 do
+for i = 2, #ARGV, 5 do
   local batch = ARGV[i]
   if not states[batch] then
     local f = ours('HMGET', base .. ':b:' .. batch, 'state', 'part') or {}
@@ -28,7 +30,7 @@ for i = 1, #ARGV, 5 do
 end
 -- uses: make_way, flows/note, flows/pass_on
 local news, touched = 0, {}
-for i = 1, #ARGV, 5 do
+for i = 2, #ARGV, 5 do
   local batch, number = ARGV[i], tonumber(ARGV[i + 1])
   local takes = states[batch] == 'open' or states[batch] == 'failed'
   if takes and number < 16777216 and note(batch, number, ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]) then

@@ -1,17 +1,17 @@
 """Verbs of batches: define, grow, read and cancel them; tell them of ends, and conclude them. Pure.
 
 All but `untold` and `cancel_children` are sent to the home of the batch: the partition of its
-continuation, in the pool of that.
+continuation, in the pool of that. Those of producers, and `note_ends`, name the version of the
+route by which they go (`by_route`), and raise MovedError when the home knows a later one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from queuepool.errors import UnavailableError
 from queuepool.errors.escaping import stored_text
 from queuepool.models.flows import (
     ENDS,
@@ -28,13 +28,12 @@ from queuepool.protocol.graphs import read_steps
 from queuepool.verbs import Argument, Verb, fields, number
 from queuepool.verbs.owner.calls import owned
 from queuepool.verbs.owner.replies import Ownership
+from queuepool.verbs.routed import here
+
+T = TypeVar("T")
 
 RESULT_BYTES = 1024**2  # of one page of results, and of one page of ends
 UNTOLD_ENTRIES = 500
-_SHUT = (
-    "slots are moving to other partitions (`queuepool moves`), and no batch or flow can be created "
-    "until the move ends; nothing was done. Try again later"
-)
 _STATES = frozenset(map(str, BatchState))
 _BY_NAME: dict[str, bytes] = {"fail": b"f", "partial": b"p", "wait": b"w"}
 _BY_LETTER: dict[bytes, Any] = {letter: name for name, letter in _BY_NAME.items()}
@@ -113,12 +112,11 @@ def open_batch(
     how = (_BY_NAME[on_failure], _BY_NAME[on_deadline], deadline_ms, keep_ms)
 
     def read(reply: Any) -> BatchState | bool:
-        if reply == b"moving":
-            raise UnavailableError(_SHUT)
+        reply = here(reply)
         return bool(reply) if isinstance(reply, int) else _state(reply)
 
     of_flow = (part, " ".join(tells), graph) if part else ()
-    return Verb("open_batch", [batch, job_id, *how, called[:128], within, *of_flow], read)
+    return Verb("open_batch", [batch, "", job_id, *how, called[:128], within, *of_flow], read)
 
 
 def seal_batch(batch: str, jobs: int) -> Verb[BatchState | int]:
@@ -126,26 +124,28 @@ def seal_batch(batch: str, jobs: int) -> Verb[BatchState | int]:
 
     Or what the batch is, if it is not open.
     """
-    return Verb("seal_batch", [batch, jobs], lambda r: r if isinstance(r, int) else _state(r))
+    return Verb(
+        "seal_batch", [batch, "", jobs], lambda r: r if isinstance(r, int) else _state(here(r))
+    )
 
 
 def grow_batch(batch: str, call: str, jobs: int, *, inner: str = "") -> Verb[Grown]:
     """Reserve numbers for jobs; the same call is answered the same each time."""
 
     def read(reply: Any) -> Grown:
-        if reply[0] == b"OK":
+        if here(reply)[0] == b"OK":
             return Grown(int(reply[1]), int(reply[2]))
         state = _state(reply[1]) if reply[0] == b"OVER" else BatchState.OPEN
         return Grown(refused=reply[0].decode(), state=state)
 
-    return Verb("grow_batch", [batch, call, jobs, inner], read)
+    return Verb("grow_batch", [batch, "", call, jobs, inner], read)
 
 
 def batch(name: str) -> Verb[BatchStatus]:
     """Read what a batch is."""
 
     def read(reply: Any) -> BatchStatus:
-        _now_ms, flat, inner, _left = reply
+        _now_ms, flat, inner, _left = here(reply)
         f = fields(flat)
         return BatchStatus(
             name=name,
@@ -169,7 +169,7 @@ def batch(name: str) -> Verb[BatchStatus]:
             graph=bytes(f.get("graph", b"")),
         )
 
-    return Verb("batch", [name], read)
+    return Verb("batch", [name, ""], read)
 
 
 def inner_batches(name: str, cursor: bytes = b"0") -> Verb[tuple[tuple[str, ...], bytes]]:
@@ -179,10 +179,10 @@ def inner_batches(name: str, cursor: bytes = b"0") -> Verb[tuple[tuple[str, ...]
     """
 
     def read(reply: Any) -> tuple[tuple[str, ...], bytes]:
-        _now_ms, _flat, inner, left = reply
+        _now_ms, _flat, inner, left = here(reply)
         return tuple(stored_text(each) for each in inner), bytes(left)
 
-    return Verb("batch", [name, cursor], read)
+    return Verb("batch", [name, "", cursor], read)
 
 
 def batches(offset: int, count: int) -> Verb[tuple[int, tuple[BatchLine, ...]]]:
@@ -207,19 +207,19 @@ def batch_results(name: str, first: int, max_bytes: int = RESULT_BYTES) -> Verb[
     """Read the outcome of at most 128 jobs, from this number on."""
 
     def read(reply: Any) -> Results:
-        state, total, following = reply[:3]
+        state, total, following = here(reply)[:3]
         if reply[3:4] == [b"s"]:
             return Results(_state(state), int(total), int(following), (), read_steps(reply[4]))
         ends = zip(reply[3::2], reply[4::2], strict=True)
         found = (_result(first + k, kind, text) for k, (kind, text) in enumerate(ends))
         return Results(_state(state), int(total), int(following), tuple(found))
 
-    return Verb("batch_results", [name, first, max_bytes], read)
+    return Verb("batch_results", [name, "", first, max_bytes], read)
 
 
 def cancel_batch(name: str) -> Verb[tuple[BatchState, str]]:
     """Conclude a batch as cancelled; returns what it was, and the id of its continuation."""
-    return Verb("cancel_batch", [name], lambda r: (_state(r[0]), stored_text(r[1])))
+    return Verb("cancel_batch", [name, ""], lambda r: (_state(here(r)[0]), stored_text(r[1])))
 
 
 def cancel_children(
@@ -236,8 +236,14 @@ def cancel_children(
 
 def note_ends(notes: Iterable[tuple[str, int, bytes, bytes, bytes]]) -> Verb[int]:
     """Tell batches the outcome of jobs: (batch, number, end, stamp, text); returns the news."""
-    args: list[Argument] = [argument for note in notes for argument in note]
-    return Verb("note_ends", args, int)
+    args: list[Argument] = ["", *(argument for note in notes for argument in note)]
+    return Verb("note_ends", args, lambda r: int(here(r)))
+
+
+def by_route(verb: Verb[T], version: int) -> Verb[T]:
+    """Return a call for a batch by a version of the route; without one it is by the first."""
+    at = 0 if verb.script == "note_ends" else 1
+    return Verb(verb.script, [*verb.args[:at], version, *verb.args[at + 1 :]], verb.parse)
 
 
 def untold(ownership: Ownership, after: bytes = b"", told: Sequence[bytes] = ()) -> Verb[Untold]:

@@ -164,10 +164,10 @@ def decisions(
     return Verb("decisions", args, lambda r: [(i.decode(), bytes(d)) for i, d in r])
 
 
-def turn_away(version: int, *, batches: bool | None = None) -> Verb[int]:
+def turn_away(version: int, *, moves: bool | None = None) -> Verb[int]:
     """Make a partition's pool accept only calls that route by this version or a later one.
 
-    Returns the least version that it accepts. batches: whether any may be opened from now on; None:
-    as before. Sent to the base key of each pool.
+    Returns the least version that it accepts. moves: whether slots move from now on; None: as
+    before. Sent to the base key of each pool.
     """
-    return Verb("turn_away", [version, "" if batches is None else int(batches)], int)
+    return Verb("turn_away", [version, "" if moves is None else int(moves)], int)

@@ -1,15 +1,16 @@
 #!lua flags=allow-oom
--- thaw: let jobs of all frozen task groups start, as their settings say; at most 200 groups.
+-- thaw: let jobs of all frozen task groups start, as their settings say, and batches conclude; at
+--       most 200 of each.
 -- ROLES   ops
 -- KEYS[1] base; derived: c dl lm mg mv wk g:<group> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt
---         tt:<tenant>
+--         tt:<tenant> bd b:<batch>
 -- ARGV    version of the route
--- Returns how many groups are frozen still; or {MOVED, least version}: that of the route is another
---         one. O(200).
+-- Returns how many groups and batches are frozen still; or {MOVED, least version}: that of the
+--         route is another one. O(200).
 local base = KEYS[1]
 -- uses: moves/current
 local c, mg, mv = base .. ':c', base .. ':mg', base .. ':mv'
--- uses: clock, check_hashes, ours, tune, unmanage, probe_tenant
+-- uses: clock, check_hashes, ours, tune, unmanage, probe_tenant, moves/frozen
 check_hashes('c', 'mg')
 -- uses: probe_managed
 local groups = redis.call('SRANDMEMBER', mv, 200)
@@ -17,6 +18,9 @@ for _, group in ipairs(groups) do
   probe_tenant(group)
   ours('HLEN', base .. ':g:' .. group)
 end
+local bd, at = base .. ':bd', {}
+local batches = redis.call('ZRANGEBYSCORE', bd, FROZEN, '+inf', 'LIMIT', 0, 200)
+for i, batch in ipairs(batches) do at[i] = ours('HGET', base .. ':b:' .. batch, 'at') end
 -- uses: make_way
 for _, group in ipairs(groups) do
   redis.call('SREM', mv, group)
@@ -25,4 +29,9 @@ for _, group in ipairs(groups) do
     unmanage(group)
   end
 end
-return redis.call('SCARD', mv)
+for i, batch in ipairs(batches) do
+  redis.call('ZADD', bd, whole(at[i]), batch)
+  redis.call('HDEL', base .. ':b:' .. batch, 'moving', 'at')
+end
+if #batches > 0 then wake('f') end
+return redis.call('SCARD', mv) + redis.call('ZCOUNT', bd, FROZEN, '+inf')

@@ -6,6 +6,8 @@
     forget         A   deletes what B has; at last the group itself
     thaw           B   after the route says so: all that is frozen may start
 
+Batches have verbs of their own (queuepool.verbs.moves.batches), and the same `thaw`.
+
 All but `walk` name the version of the route that belongs to this step of the move, which is the
 least one that the partition accepts (`turn_away`). So what a replaced leader sends late is refused.
 """
@@ -17,9 +19,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from queuepool.errors import MovedError
 from queuepool.protocol import codec
-from queuepool.verbs import Argument, Verb, number
+from queuepool.verbs import Argument, Verb
+from queuepool.verbs.routed import here
 
 Named = dict[bytes, int | None]  # group -> slot; None: its record does not say
 
@@ -36,19 +38,22 @@ _TOTALS = (b"done", b"cancelled", b"evicted", b"discarded", b"expired")
 class Walked:
     """Some groups of a partition.
 
-    jobs: how many that are not dead, about; dead: ids of dead jobs; by group.
+    jobs: how many that are not dead, about; dead: ids of dead jobs; by group. batches: with their
+    slots.
     """
 
     slots: dict[bytes, int] = field(default_factory=dict)
     jobs: dict[bytes, int] = field(default_factory=dict)
     dead: dict[bytes, list[bytes]] = field(default_factory=dict)
+    batches: dict[str, int] = field(default_factory=dict)
 
     def of(self, slots: Container[int]) -> Walked:
         """Return those of these slots."""
         kept = {group: slot for group, slot in self.slots.items() if slot in slots}
         jobs = {group: n for group, n in self.jobs.items() if group in kept}
         dead = {group: ids for group, ids in self.dead.items() if group in kept}
-        return Walked(kept, jobs, dead)
+        batches = {name: slot for name, slot in self.batches.items() if slot in slots}
+        return Walked(kept, jobs, dead, batches)
 
     def by_slot(self) -> Counter[int]:
         """Return how many jobs, about, each slot has, dead ones too."""
@@ -68,6 +73,7 @@ class Walked:
             self.jobs[group] = self.jobs.get(group, 0) + n
         for group, ids in more.dead.items():
             self.dead.setdefault(group, []).extend(ids)
+        self.batches.update(more.batches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +172,14 @@ def freeze(version: int, groups: Mapping[bytes, int]) -> Verb[list[int]]:
     groups: up to 200, with their slots.
     """
     flat = [word for pair in groups.items() for word in pair]
-    return Verb("freeze", [version, *flat], lambda r: [int(n) for n in _current(r)])
+    return Verb("freeze", [version, *flat], lambda r: [int(n) for n in current(r)])
 
 
 def export(version: int, group: bytes, dead: Sequence[bytes] = ()) -> Verb[Exported]:
     """Return jobs of a frozen group: those that come first, or these dead ones."""
 
     def read(r: Any) -> Exported:
-        record, words = _current(r)
+        record, words = current(r)
         pairs: Iterator[bytes] = iter(record)
         return Exported(dict(zip(pairs, pairs, strict=True)), words)
 
@@ -188,7 +194,7 @@ def adopt(version: int, group: bytes, jobs: Exported, *, last: bool = False) -> 
         args += [len(pairs), *(word for pair in pairs.items() for word in pair)]
 
     def read(r: Any) -> Adopted:
-        said = bytes(_current(r))
+        said = bytes(current(r))
         here = [i for i, status in enumerate(said) if status != ord("c")]
         return Adopted(here, [i for i, status in enumerate(said) if status == ord("c")])
 
@@ -204,16 +210,14 @@ def forget(
     """
     flat = [word for job in jobs for word in job]
     args = [version, group, 1 if last else "", *flat]
-    return Verb("forget", args, lambda r: (int(_current(r)[0]), int(r[1])))
+    return Verb("forget", args, lambda r: (int(current(r)[0]), int(r[1])))
 
 
 def thaw(version: int) -> Verb[int]:
     """Let jobs of up to 200 frozen groups start; return how many groups are frozen still."""
-    return Verb("thaw", [version], lambda r: int(_current(r)))
+    return Verb("thaw", [version], lambda r: int(current(r)))
 
 
-def _current(reply: Any) -> Any:
+def current(reply: Any) -> Any:
     """Return the reply. Raises MovedError when the call was of another step, or move."""
-    if type(reply) is list and reply and reply[0] == b"MOVED":
-        raise MovedError(number(reply[1]))
-    return reply
+    return here(reply)

@@ -1,14 +1,17 @@
 #!lua flags=no-writes
 -- walk: name the task groups that have jobs, and dead jobs, a page at a time; or others.
 -- ROLES   ops
--- KEYS[1] base; derived: j dead mt mv mn g:<group>
+-- KEYS[1] base; derived: j dead mt mv mn bd b:<batch>
+--         g:<group>
 -- ARGV    cursor ('0' to begin), how many jobs, or keys of the server, to look at, about, which
 --         ('': groups with jobs, 't': tenants that have settings, 'm': groups that are frozen, 'n':
---         groups that were configured while slots move, 'r': groups that have a record)
+--         groups that were configured while slots move, 'r': groups that have a record, 'b':
+--         batches)
 -- Returns {next cursor ('0' when done), [slot (3 hex digits), group, id of a dead job, or how many
 --         of the page are not dead: '=' and the number ...]} with a group once a page, and once for
---         each dead job; or [tenant ...]; or [slot ('': the record does not say), group ...]. A
---         page may be empty. O(jobs of the page); for 'r' all pages look at all keys of the server.
+--         each dead job; or [tenant ...]; or [batch ...]; or [slot ('': the record does not say),
+--         group ...]. A page may be empty. O(jobs of the page); for 'r' all pages look at all keys
+--         of the server.
 local base, found, known, live = KEYS[1], {}, {}, {}
 -- uses: group_of, ours
 -- One that has left is gone but for the least stamp of its seats
@@ -19,6 +22,14 @@ end
 if ARGV[3] == 't' then
   local page = redis.call('HSCAN', base .. ':mt', ARGV[1], 'COUNT', ARGV[2])
   for i = 1, #page[2], 2 do found[#found + 1] = page[2][i] end
+  return {page[1], found}
+end
+if ARGV[3] == 'b' then
+  local page = redis.call('ZSCAN', base .. ':bd', ARGV[1], 'COUNT', ARGV[2])
+  for i = 1, #page[2], 2 do
+    local batch = page[2][i]
+    if ours('HEXISTS', base .. ':b:' .. batch, 'state') == 1 then found[#found + 1] = batch end
+  end
   return {page[1], found}
 end
 if ARGV[3] == 'r' then

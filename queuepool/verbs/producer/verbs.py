@@ -21,6 +21,7 @@ from queuepool.errors.escaping import id_bytes, shown, stored_text
 from queuepool.models import GroupStatus, JobId, JobState, JobStatus, TenantLoad, TenantStatus, Tier
 from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb, number
+from queuepool.verbs.routed import here
 
 OWN_TIERS = -1  # of a group: each job has the turns of its own tier
 MAX_HELD_TASKS = 100  # held, or released with jobs that are not due yet
@@ -45,13 +46,6 @@ class Conflicts(Struct, frozen=True):
 
 Settled = bytes | Conflicts
 ANY_VERSION = 10**15  # of a caller that means this partition, whatever the route says
-
-
-def _here(reply: Any) -> Any:
-    """Return the reply. Raises MovedError when the version of the route was too low."""
-    if type(reply) is list and reply[0] == b"MOVED":
-        raise MovedError(number(reply[1]))
-    return reply
 
 
 def _refusal(what: str, size: int, most: int) -> InvalidInputError:
@@ -112,7 +106,7 @@ def status(job_id: str, partition: int, version: int = 1) -> Verb[JobStatus]:
     """Return where one job is."""
 
     def read(reply: Any) -> JobStatus:
-        state, body, at_ms, attempts, crashes, error, progress, result, asked = _here(reply)
+        state, body, at_ms, attempts, crashes, error, progress, result, asked = here(reply)
         known: dict[str, Any] = {}
         with suppress(UndecodableError):  # the location of a damaged job is known nevertheless
             tier, enqueued_ms, slot, group, _end = codec.read_header(body)
@@ -150,7 +144,7 @@ def _task_of(body: bytes) -> str:
 def cancel(job_id: str, version: int = 1) -> Verb[JobState]:
     """Cancel one job; returns the state that it was in."""
     args: list[Argument] = [id_bytes(job_id), version]
-    return Verb("cancel", args, lambda reply: JobState(_here(reply).decode()))
+    return Verb("cancel", args, lambda reply: JobState(here(reply).decode()))
 
 
 def cancel_group(group: bytes, cursor: bytes, version: int = 1) -> Verb[tuple[bytes, int, int]]:
@@ -161,7 +155,7 @@ def cancel_group(group: bytes, cursor: bytes, version: int = 1) -> Verb[tuple[by
     """
 
     def read(reply: Any) -> tuple[bytes, int, int]:
-        cursor, cancelled, asked = _here(reply)
+        cursor, cancelled, asked = here(reply)
         return bytes(cursor), cancelled, asked
 
     return Verb("cancel_group", [group, cursor, version], read)
@@ -171,7 +165,7 @@ def group(name: bytes, version: int = 1) -> Verb[GroupStatus]:
     """Count the jobs of a group by state."""
 
     def read(reply: Any) -> GroupStatus:
-        reply = _here(reply)
+        reply = here(reply)
         total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply[:9]
         done, evicted, discarded, held_ms, expired, max_running, serial = reply[9:16]
         weight, parked, tier, spread = reply[16:]
@@ -234,7 +228,7 @@ def configure(
         args += ["spread", spread]
     if keep_ms:
         args += ["keep", keep_ms]
-    return Verb("configure", args, lambda r: None if _here(r) < 0 else r == 1)
+    return Verb("configure", args, lambda r: None if here(r) < 0 else r == 1)
 
 
 def hold_task(task: str, *, on: bool, version: int = 1) -> Verb[bool]:
@@ -261,7 +255,7 @@ def tier_at_gates(group: bytes, cursor: bytes = b"", version: int = 1) -> Verb[b
 
     It is empty at the end.
     """
-    return Verb("configure", [group, version, "gates", cursor], _here)
+    return Verb("configure", [group, version, "gates", cursor], here)
 
 
 def configure_tenant(
@@ -283,7 +277,7 @@ def configure_tenant(
         args += ["max", max_running or b""]
     if weight is not None:
         args += ["weight", b"" if weight == 1 else weight]
-    return Verb("configure_tenant", args, lambda r: _here(r) == 1)
+    return Verb("configure_tenant", args, lambda r: here(r) == 1)
 
 
 def tenant(name: bytes) -> Verb[TenantStatus]:

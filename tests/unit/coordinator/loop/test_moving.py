@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from queuepool import After, Limit
+from queuepool import Limit
 from queuepool.errors import UnavailableError
 from queuepool.routing.moves import Stage
 from queuepool.routing.slots import slot_of
@@ -177,25 +177,6 @@ def test_groups_with_running_jobs_go_when_these_have_ended(queue: Queue) -> None
     w.finish(owned, claims)
     queue.drive()
     assert sum(queue.jobs().values()) == 3 * len(KEYS) - 1
-
-
-def test_a_move_is_refused_where_batches_are_and_none_can_be_defined_meanwhile() -> None:
-    queue = Queue()
-    queue.app.enqueue_many("t", [{"key": "a", "n": 0}], partition_key="a", then=After("t", {}))
-    queue.ask(4)
-    queue.drive()
-    assert queue.move is not None
-    assert queue.move.stage is Stage.REFUSED
-    assert "batches" in queue.move.reason
-    queue.app.enqueue_many("t", [{"key": "b", "n": 0}], partition_key="b", then=After("t", {}))
-
-    queue = Queue()
-    queue.ask(4)
-    queue.look()
-    with pytest.raises(UnavailableError, match="slots are moving"):
-        queue.app.enqueue_many("t", [{"key": "a", "n": 0}], partition_key="a", then=After("t", {}))
-    queue.drive()
-    queue.app.enqueue_many("t", [{"key": "a", "n": 0}], partition_key="a", then=After("t", {}))
 
 
 def test_limits_keep_their_homes(queue: Queue) -> None:

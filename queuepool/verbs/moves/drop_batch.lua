@@ -1,0 +1,19 @@
+#!lua flags=allow-oom
+-- drop_batch: delete a frozen batch that another partition has adopted.
+-- ROLES   ops
+-- KEYS[1] base; derived: c bd b:<batch> bb:<batch> bf:<batch> br:<batch>:<page>
+-- ARGV    version of the route, batch
+-- Returns 1 if nothing is left of it, 0: call again; or {MOVED, least version}: that of the route
+--         is another one. O(200 pages of results).
+local base, batch = KEYS[1], ARGV[2]
+-- uses: moves/current
+local bd = base .. ':bd'
+-- uses: ours, flows/forget_batch
+redis.call('ZCARD', bd)
+local f = ours('HMGET', base .. ':b:' .. batch, 'state', 'top', 'swept') or {}
+-- uses: make_way
+if not f[1] then
+  redis.call('ZREM', bd, batch)
+  return 1
+end
+return forget_batch({name = batch, more = {[5] = f[2], [6] = f[3]}}, 200) and 1 or 0

@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+-- freeze_batches: let these batches be neither concluded nor forgotten, until `thaw`.
+-- ROLES   ops
+-- KEYS[1] base; derived: c bd b:<batch>
+-- ARGV    version of the route, then 1 to 200 batches
+-- Returns how many of them are here; or {MOVED, least version}: that of the route is another one.
+-- A batch on its way has `moving` in its record, and `at`: when its owner was to look at it.
+-- O(batches).
+local base = KEYS[1]
+-- uses: moves/current
+-- uses: ours, moves/frozen
+local bd, known, here = base .. ':bd', {}, 0
+redis.call('ZCARD', bd)
+for i = 2, #ARGV do known[i] = ours('HMGET', base .. ':b:' .. ARGV[i], 'state', 'at') or {} end
+-- uses: make_way
+for i = 2, #ARGV do
+  local b = base .. ':b:' .. ARGV[i]
+  if known[i][1] then
+    here = here + 1
+    if not known[i][2] then
+      redis.call('HSET', b, 'at', redis.call('ZSCORE', bd, ARGV[i]) or '0')
+    end
+    redis.call('HSET', b, 'moving', ARGV[1])
+    redis.call('ZADD', bd, FROZEN, ARGV[i])
+  end
+end
+return here
