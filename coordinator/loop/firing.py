@@ -196,7 +196,9 @@ class ScheduleRunner:
         """Fire a time; return its outcome, and until when all times have fired."""
         schedule = status.schedule
         assert schedule is not None  # noqa: S101 - else nothing of it is due
-        outcome = self._ask(schedule, due_ms, away)
+        last_ms = self._known[status.name].state.last_due_ms
+        last_id = id_of_time(status.name, last_ms) if last_ms else ""
+        outcome = self._ask(schedule, due_ms, away, last_id)
         self._room -= not isinstance(outcome, Full)
         if isinstance(outcome, NotFired):
             if outcome.why == "FENCED":
@@ -208,7 +210,7 @@ class ScheduleRunner:
             )
         return ("overlapped" if isinstance(outcome, Conflicts) else "fired"), due_ms
 
-    def _ask(self, schedule: Schedule, due_ms: int, away: set[str]) -> object:
+    def _ask(self, schedule: Schedule, due_ms: int, away: set[str], last_id: str) -> object:
         config = self._pool.config
         chunk = job_of(self._pool.producer, schedule, id_of_time(schedule.name, due_ms))
         name = config.topology.server_of(chunk.partition)
@@ -225,6 +227,7 @@ class ScheduleRunner:
                 epoch if chunk.pool == DEFAULT_POOL else _ANY_EPOCH,
                 chunk.verb(config),
                 overlap=schedule.overlap == "allow",
+                last_id=last_id,
             )
             return verb.read(self._pool.servers[name].run(chunk.key, [verb])[0])
         except UnavailableError:

@@ -102,9 +102,12 @@ def fire(p: PartitionData, args: Args) -> Any:
     if until > p.now:
         if before >= due:
             return [b"LATER", before]
-        if alone == b"1" and last in p.jobs and last not in p.dead:
-            return [b"BUSY", last]
-    reply = enqueue(p, args[5:])
+    else:
+        last = b""
+    last = last or args[5]
+    if alone == b"1" and last in p.jobs and last not in p.dead:
+        return [b"BUSY", last]
+    reply = enqueue(p, args[6:])
     if not (isinstance(reply, list) and reply[0] in (b"FULL", b"REFUSED", b"MOVED")):
-        p.fires[name] = (due, args[15], p.now + keep_ms)
+        p.fires[name] = (due, args[16], p.now + keep_ms)
     return reply

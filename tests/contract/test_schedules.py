@@ -41,6 +41,7 @@ def fire(
     epoch: int = 5,
     overlap: bool = True,
     most: int = 1000,
+    last_id: str = "",
     **wish: Any,
 ) -> Any:
     """Fire a time of a schedule; its job's id is made of it."""
@@ -50,7 +51,9 @@ def fire(
     wishes = (1, b"e", key, 0, b"") if key else ()
     limits = {"max_depth": most, "max_bytes": 2**40}
     verb = produce.enqueue(runs, wishes, jobs=1, size_bytes=13 + len(tail), **limits)
-    return world.partition.run(verbs.fire("nightly", due_ms, epoch, verb, overlap=overlap))
+    return world.partition.run(
+        verbs.fire("nightly", due_ms, epoch, verb, overlap=overlap, last_id=last_id)
+    )
 
 
 def wait(world: World) -> None:
@@ -289,6 +292,20 @@ def test_no_job_beside_one_that_has_not_ended(world: World) -> None:
     last = w.claim(owned)
     w.bury(owned, last.ids)
     assert fire(world, 4000, overlap=False) == b"1"
+
+
+def test_no_job_beside_one_that_came_from_another_partition(world: World) -> None:
+    w.enqueue(world, ["nightly:1000"])
+    assert fire(world, 2000, overlap=False, last_id="nightly:1000") == NotFired(
+        "BUSY", "nightly:1000"
+    )
+    assert fire(world, 2000, overlap=True, last_id="nightly:1000") == b"1"
+    assert fire(world, 3000, overlap=False, last_id="nightly:1000") == NotFired(
+        "BUSY", "nightly:2000"
+    ), "what the partition fired itself is later"
+    assert fire(world, 3000, overlap=False, last_id="nightly:900") == NotFired(
+        "BUSY", "nightly:2000"
+    )
 
 
 def test_a_full_partition_leaves_the_time_to_fire(world: World) -> None:

@@ -5,7 +5,8 @@
 --         q:<tier>:<group> ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o dr
 --         rec fl:<epochs> lm ll gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>
 -- ARGV    schedule, due ms, leader epoch, 1 (not while its last job has not ended) or 0, ms for
---         which the firing is remembered; then as for enqueue, for one job
+--         which the firing is remembered, id of its last job, where this partition knows none (a
+--         slot came here since; '': none); then as for enqueue, for one job
 -- Returns {FENCED, newest epoch}: another coordinator leads; {LATER, due ms}: that time fired, or a
 --         later one; {BUSY, id}: its last job has not ended; nothing is written then. Else as
 --         enqueue: the job is in, or kept out by a unique key, and the time has fired; or {FULL...}
@@ -16,12 +17,13 @@ local newest = command and tonumber(string.match(command[1], '^(%d+)')) or 0
 if newest > tonumber(ARGV[3]) then return {'FENCED', newest} end
 local before, last = string.match(redis.call('GET', fires) or '', '^(%d+) (.+)$')
 if before and tonumber(before) >= due then return {'LATER', tonumber(before)} end
-if ARGV[4] == '1' and last and redis.call('HEXISTS', KEYS[1] .. ':j', last) == 1
+last = last or ARGV[6]
+if ARGV[4] == '1' and last ~= '' and redis.call('HEXISTS', KEYS[1] .. ':j', last) == 1
   and not redis.call('ZSCORE', KEYS[1] .. ':dead', last) then return {'BUSY', last} end
 local function accept(ARGV)
   -- uses: enqueue/all
 end
-local reply = accept({unpack(ARGV, 6)})
+local reply = accept({unpack(ARGV, 7)})
 if type(reply) == 'table' and reply[1] ~= 'CONFLICT' then return reply end
-redis.call('SET', fires, ARGV[2] .. ' ' .. ARGV[16], 'PX', ARGV[5])
+redis.call('SET', fires, ARGV[2] .. ' ' .. ARGV[17], 'PX', ARGV[5])
 return reply

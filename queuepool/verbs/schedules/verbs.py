@@ -106,11 +106,18 @@ def schedules(known: int = 0, name: str = "") -> Verb[Schedules]:
 
 
 def fire(
-    name: str, due_ms: int, epoch: int, enqueue: Verb[Settled | Full], *, overlap: bool
+    name: str,
+    due_ms: int,
+    epoch: int,
+    enqueue: Verb[Settled | Full],
+    *,
+    overlap: bool,
+    last_id: str = "",
 ) -> Verb[Settled | Full | NotFired]:
     """Enqueue the job of a schedule's time by this call, once. overlap: also beside its last job.
 
-    Sent to the partition of the job.
+    Sent to the partition of the job. last_id: of its last job, if there was one; the partition
+    knows better unless the slot of the schedule came there since.
     """
 
     def read(reply: Any) -> Settled | Full | NotFired:
@@ -119,7 +126,7 @@ def fire(
             return NotFired(reply[0].decode(), str(of))
         return read_enqueue(reply)
 
-    own = (name, due_ms, epoch, int(not overlap), REMEMBERED_MS)
+    own = (name, due_ms, epoch, int(not overlap), REMEMBERED_MS, last_id)
     return Verb("fire", [*own, *enqueue.args], read)
 
 

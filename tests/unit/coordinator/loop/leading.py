@@ -66,7 +66,7 @@ class Leading:
         replies = self._run(key, verbs)
         for verb, reply in zip(verbs, replies, strict=True):
             if verb.script == "fire" and reply == b"1":
-                job_id = verb.args[15]
+                job_id = verb.args[16]
                 assert isinstance(job_id, bytes)
                 self.fired[job_id.decode()] += 1
         if crash:

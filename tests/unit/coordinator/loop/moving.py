@@ -34,7 +34,8 @@ class Mortal(MemoryServer):
     """A server whose caller dies at one of its calls. at: the number of the call."""
 
     def __init__(self) -> None:
-        super().__init__(FakeClock())
+        self.fake = FakeClock()
+        super().__init__(self.fake)
         self.calls, self.at, self.executed = 0, 0, True
         self.before: Callable[[int], None] = lambda _n: None
 

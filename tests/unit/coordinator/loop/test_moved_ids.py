@@ -6,12 +6,14 @@ import asyncio
 
 import pytest
 
-from queuepool import AsyncQueuePool, EnqueueStatus, Job, UnavailableError
+from coordinator.loop.firing import ScheduleRunner
+from queuepool import AsyncQueuePool, EnqueueStatus, Job, Schedule, UnavailableError
 from queuepool.routing.former import KEPT_S
 from queuepool.routing.moves import asked_to
 from queuepool.routing.slots import slot_of
 from queuepool.servers import Reply
 from queuepool.testing.server import AsyncMemoryServer
+from queuepool.verbs.leader import verbs as lead
 from tests.unit.coordinator.loop.moving import KEYS, Queue
 
 pytestmark = pytest.mark.thorough
@@ -137,3 +139,28 @@ def test_former_places_are_forgotten_after_a_while_and_no_earlier(queue: Queue) 
     assert not former()
     queue.app.enqueue("t", {}, partition_key="k0")
     assert not queue.app.config.topology.view.former, "producers are told"
+
+
+def test_a_schedule_that_may_not_overlap_knows_its_job_where_its_slot_went() -> None:
+    queue = Queue()
+    for n in range(8):
+        queue.app.schedules.set(
+            Schedule(f"s{n}", "t", every="1s", overlap="skip", partition_key=f"s{n}")
+        )
+    server, key = queue.driver.system
+    verb = lead.lead("me", lease_ms=10**9, address="")
+    epoch = verb.read(server.run(key, [verb])[0]).epoch
+    runner = ScheduleRunner(queue.driver, lambda: epoch)
+
+    def pass_some_time() -> None:
+        for _ in range(3):
+            queue.server.fake.advance(1.5)
+            runner.look()
+
+    pass_some_time()
+    assert sum(queue.jobs().values()) == 8, "one of each, as none runs"
+    queue.ask(4)
+    queue.drive()
+    queue.driver.route.read()
+    pass_some_time()
+    assert sum(queue.jobs().values()) == 8
