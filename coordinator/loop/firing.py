@@ -17,14 +17,18 @@ from dataclasses import replace
 
 from coordinator.core.events import ScheduleFailed, ScheduleFired, SchedulePassed
 from coordinator.core.firing import MOST_FIRED, Firing, due, in_turn
+from queuepool.client.chunks import Chunk
 from queuepool.client.pool import QueuePool
+from queuepool.client.rerouting import slots_of
 from queuepool.client.schedules import job_of
 from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.errors.escaping import id_text
 from queuepool.errors.hindrances import start_thread
-from queuepool.models import Schedule, ScheduleStatus
+from queuepool.models import JobState, Schedule, ScheduleStatus
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.models.schedules import Fired, id_of_time
 from queuepool.telemetry.events import Listener, ignore
+from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.verbs import Conflicts, Full
 from queuepool.verbs.schedules import verbs
 from queuepool.verbs.schedules.verbs import NotFired
@@ -219,6 +223,8 @@ class ScheduleRunner:
         epoch = self._of_epoch
         try:
             self._pool.add_to(chunk.partition, chunk.pool)
+            if self._was_fired(chunk):
+                return NotFired("LATER", str(due_ms))
             if self._epoch() != epoch:
                 raise _ReplacedError
             verb = verbs.fire(
@@ -233,6 +239,20 @@ class ScheduleRunner:
         except UnavailableError:
             away.add(name)
             raise
+
+    def _was_fired(self, chunk: Chunk) -> bool:
+        """Return whether a place knows the job where its slot was lately.
+
+        An earlier leader may have fired it there, and could not record it.
+        """
+        former = self._pool.config.topology.view.former
+        for job_id, slot in slots_of(chunk) if former else ():
+            for number in former.places_of(slot):
+                verb = produce.status(id_text(job_id), number, produce.ANY_VERSION)
+                said = self._pool.partition(number, chunk.pool).run(verb)
+                if said.state is not JobState.UNKNOWN and said.slot in (None, slot):
+                    return True
+        return False
 
     def _record(self) -> None:
         if not self._unrecorded:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from pathlib import Path
 
 import pytest
 
 from coordinator.loop.firing import ScheduleRunner
-from queuepool import AsyncQueuePool, EnqueueStatus, Job, Schedule, UnavailableError
+from queuepool import AsyncQueuePool, EnqueueStatus, Job, Outbox, Schedule, UnavailableError
+from queuepool.client.outbox.databases import create, open_database
+from queuepool.client.outbox.relay import Relay
+from queuepool.client.outbox.schema import TABLE
 from queuepool.routing.former import KEPT_S
 from queuepool.routing.moves import asked_to
 from queuepool.routing.slots import slot_of
@@ -164,3 +169,53 @@ def test_a_schedule_that_may_not_overlap_knows_its_job_where_its_slot_went() -> 
     queue.driver.route.read()
     pass_some_time()
     assert sum(queue.jobs().values()) == 8
+
+
+def test_a_delivery_of_an_outbox_that_comes_again_is_known_where_its_slots_were(
+    queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "shop.db"
+    path.touch()
+    database = open_database(f"sqlite:///{path}")
+    create(database, TABLE)
+    outbox = Outbox(queue.app)
+    with sqlite3.connect(path) as connection:
+        for key in KEYS:
+            outbox.add(connection, "t", {"key": key, "n": 0}, partition_key=key)
+    relay = Relay(queue.pool(), database)
+    with monkeypatch.context() as patched:  # the relay dies before it deletes the rows
+        patched.setattr(relay, "_delete", lambda _numbers: None)
+        assert relay.look().moved == len(KEYS)
+    assert queue.run_all() == {key: [0] for key in KEYS}
+    queue.ask(4, on="big")
+    queue.drive()
+
+    again = Relay(queue.pool(), database)
+    assert again.look().moved == len(KEYS)
+    assert again.waiting() == (0, 0)
+    assert queue.run_all() == {}
+    database.close()
+
+
+def test_a_time_that_fired_where_the_slot_was_fires_no_second_time(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(8):
+        queue.app.schedules.set(Schedule(f"s{n}", "t", {"key": "s", "n": n}, every="1h",
+                                         partition_key=f"s{n}"))  # fmt: skip
+    server, key = queue.driver.system
+    verb = lead.lead("me", lease_ms=10**9, address="")
+    epoch = verb.read(server.run(key, [verb])[0]).epoch
+    runner = ScheduleRunner(queue.driver, lambda: epoch)
+    runner.look()
+    queue.server.fake.advance(3601)
+    with monkeypatch.context() as patched:  # the leader dies before it records what fired
+        patched.setattr(runner, "_record", lambda: None)
+        runner.look()
+    assert sorted(queue.run_all()["s"]) == list(range(8))
+    queue.ask(4, on="big")
+    queue.drive()
+
+    queue.driver.route.read()
+    ScheduleRunner(queue.driver, lambda: epoch).look()
+    assert queue.run_all() == {}
