@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 PAGE = 128  # results in one key
+FROZEN_MS = 9 * 10**15  # the owner is never to look at a batch that is on its way
 
 
 @dataclass(slots=True)

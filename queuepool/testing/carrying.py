@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 from queuepool.protocol import codec
+from queuepool.testing.batch import FROZEN_MS
 from queuepool.testing.data import DAY_MS, PartitionData, lane_of
 from queuepool.testing.gates import NEVER
 from queuepool.testing.groups import Group
@@ -270,7 +271,7 @@ def thaw(p: PartitionData, _args: Args) -> Any:
             unmanage(p, name, group)
     p.frozen.clear()
     for name, b in p.batches.items():
-        if b.moving:
+        if p.batches_due.get(name) == FROZEN_MS:
             p.batches_due[name] = b.at
             b.moving = b.at = 0
             p.wake(b"f")

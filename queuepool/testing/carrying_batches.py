@@ -10,12 +10,11 @@ from typing import Any
 
 import msgspec
 
-from queuepool.testing.batch import Batch
+from queuepool.testing.batch import FROZEN_MS, Batch
 from queuepool.testing.carrying import of_move
 from queuepool.testing.data import PartitionData
 from queuepool.testing.keyspace import Args
 
-FROZEN_MS = 9 * 10**15  # the owner is never to look at it
 _TIMES = ("due", "created", "ended", "at")
 _encoder, _decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Batch)
 
@@ -28,7 +27,8 @@ def freeze_batches(p: PartitionData, args: Args) -> Any:
         b = p.batches.get(name)
         if b is not None:
             here += 1
-            b.at = b.at if b.moving else p.batches_due.get(name, 0)
+            at = p.batches_due.get(name, 0)
+            b.at = b.at if at == FROZEN_MS else at
             b.moving, p.batches_due[name] = int(args[0]), FROZEN_MS
     return here
 

@@ -242,6 +242,18 @@ def test_a_batch_that_is_frozen_twice_remembers_when_its_owner_was_to_look(pair:
     assert conclude(pair.a.own(nonce="a"))
 
 
+def test_an_end_that_comes_before_it_thaws_makes_it_due_all_the_same(pair: Pair) -> None:
+    owned = pair.a.own(nonce="a")
+    open_batch(pair.a, 1, "fail")
+    freeze(pair)
+    pair.turn_away(V + 1)
+    assert run(pair.a, flow.note_ends([(BATCH, 0, b"d", STAMP, b"1")]), V + 1) == 1
+    assert pair.run(Side.A, carry.freeze_batches(V + 1, [BATCH])) == 1
+    assert not conclude(owned)
+    assert pair.run(Side.A, move.thaw(V + 1)) == 0
+    assert conclude(owned)
+
+
 def test_many_batches_thaw_in_steps(pair: Pair) -> None:
     names = [f"AAb{n:011}" for n in range(450)]
     for name in names:

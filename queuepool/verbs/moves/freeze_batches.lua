@@ -11,15 +11,15 @@ local base = KEYS[1]
 -- uses: ours, moves/frozen
 local bd, known, here = base .. ':bd', {}, 0
 redis.call('ZCARD', bd)
-for i = 2, #ARGV do known[i] = ours('HMGET', base .. ':b:' .. ARGV[i], 'state', 'at') or {} end
+for i = 2, #ARGV do known[i] = ours('HGET', base .. ':b:' .. ARGV[i], 'state') end
 -- uses: make_way
 for i = 2, #ARGV do
   local b = base .. ':b:' .. ARGV[i]
-  if known[i][1] then
+  if known[i] then
     here = here + 1
-    if not known[i][2] then
-      redis.call('HSET', b, 'at', redis.call('ZSCORE', bd, ARGV[i]) or '0')
-    end
+    -- An end that came before `thaw` made it due, and what the record has is older
+    local at = redis.call('ZSCORE', bd, ARGV[i]) or '0'
+    if tonumber(at) < tonumber(FROZEN) then redis.call('HSET', b, 'at', at) end
     redis.call('HSET', b, 'moving', ARGV[1])
     redis.call('ZADD', bd, FROZEN, ARGV[i])
   end
