@@ -255,9 +255,8 @@ class Mover:
             self._carrier.thaw(places, version)
             return
         moved = partial(self._board.moved, (source, dest))
-        copy = copying_back if move.stage is Stage.ABORTING else copying
-        if view.place_of_slot(first) == dest:
-            copy = copying_astray
+        astray = copying_astray if view.place_of_slot(first) == dest else copying
+        copy = copying_back if move.stage is Stage.ABORTING else astray
         for place, walked in found.items():
             kept = self._carrier.carry(place, dest, record.version, walked, copy, moved=moved)
             self._finder.keep(place, kept)

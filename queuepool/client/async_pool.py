@@ -77,7 +77,7 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         self, task: calls.AnyTask, payload: Payload | None = None, **options: Unpack[KeyedOptions]
     ) -> AsyncEnqueued: ...
 
-    @spelled_out(EnqueueOptions, partition_key=None)
+    @spelled_out(EnqueueOptions, partition_key=None, spread=1)
     async def enqueue(
         self,
         task: Job[Any] | calls.AnyTask,
@@ -89,6 +89,8 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         The options and errors are those of QueuePool.enqueue.
         """
         sender = self._sender(options.pop("durability", None))
+        if options.get("spread") is not None:
+            options["spread"] = await self._network.do(self._spread_of(task, options))
         with enqueueing(task) as span:
             chunk, of = calls.one(self.producer, task, payload, trace=span.parent, **options)
             answer = await self._network.do(sender.one(chunk))
@@ -138,9 +140,8 @@ class AsyncQueuePool(BasePool[AsyncPort]):
             results, task_of, name = await self._network.do(steps)
             results.of_batch = self.batch(name)
             return results, task_of
-        if (spread := options.get("spread")) is not None:
-            steps_of = self._spread_out(options.get("partition_key"), options.get("tenant"), spread)
-            options["spread"] = await self._network.do(steps_of)
+        if options.get("spread") is not None:
+            options["spread"] = await self._network.do(self._spread_of(None, options))
         sender, chunks, held, task_of = self._bulk(task, items, **options)
         return await self._network.do(sender.all(chunks, held)), task_of
 

@@ -122,8 +122,8 @@ class BasePool(Generic[P]):
             whole: Any = list(task if items is None else items)  # type: ignore[arg-type]  # no name
             task, items = (whole, None) if items is None else (task, whole)
             numbers, name = (yield from grow(config, into, len(whole))), into.name
-        if (spread := options.get("spread")) is not None:
-            options["spread"] = yield from self._spread_out(key, options.get("tenant"), spread)
+        if options.get("spread") is not None:
+            options["spread"] = yield from self._spread_of(None, options)
         sender, chunks, held, task_of = self._bulk(
             task, items, numbers=numbers, trace=trace, **options
         )
@@ -132,8 +132,13 @@ class BasePool(Generic[P]):
             yield from seal(config, name, results.jobs)
         return results, task_of, name
 
-    def _spread_out(self, key: Any, tenant: str | None, spread: object) -> Steps[int]:
-        return spread_out(self.producer, key, tenant, spread)
+    def _spread_of(self, task: object, options: Mapping[str, Any]) -> Steps[int]:
+        """Return over how many slots jobs go. task: a Job may have a key of its own."""
+        key, tenant = options.get("partition_key"), options.get("tenant")
+        if isinstance(task, Job):
+            key = key if task.partition_key is None else task.partition_key
+            tenant = tenant if task.tenant is None else task.tenant
+        return spread_out(self.producer, key, tenant, options["spread"])
 
     def _number_of(self, partition_key: str | bytes | None, tenant: str | None) -> int | None:
         if partition_key is None:

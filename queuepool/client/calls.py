@@ -46,6 +46,7 @@ class OneOptions(_CommonOptions, total=False):
 
     job_id: str | None
     unique: str | bytes | None
+    spread: int
     durability: Durability | str | None
 
 
@@ -84,12 +85,13 @@ def one(
     unique: UniqueKey | None = None,
     tenant: str | None = None,
     trace: str | None = None,
+    spread: int = 1,
     **options: Any,
 ) -> tuple[Chunk, Task | None]:
     """Return the chunk of an enqueue call, and its task if known in this process.
 
     The options of a job that names its task take precedence, then the call's, then the task's.
-    trace: the traceparent of the call.
+    trace: the traceparent of the call. spread: over how many slots the group is spread.
     """
     common = _common("enqueue", options) if options else options
     if unique is not None:
@@ -97,7 +99,9 @@ def one(
     if not isinstance(task, Job):
         defaults = traced(producer.defaults(task, **common), trace)
         payload = {} if payload is None else payload
-        return producer.single(defaults, payload, partition_key, job_id, tenant), defaults.of
+        return producer.single(
+            defaults, payload, partition_key, job_id, tenant, spread
+        ), defaults.of
     job = task
     if payload is not None:
         raise InvalidInputError("a job already has its arguments: omit the payload")
@@ -109,7 +113,8 @@ def one(
     partition_key = partition_key if job.partition_key is None else job.partition_key
     job_id = job_id if job.job_id is None else job.job_id
     tenant = tenant if job.tenant is None else job.tenant
-    return producer.single(defaults, job.payload, partition_key, job_id, tenant), defaults.of
+    chunk = producer.single(defaults, job.payload, partition_key, job_id, tenant, spread)
+    return chunk, defaults.of
 
 
 def many(

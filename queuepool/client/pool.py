@@ -73,7 +73,7 @@ class QueuePool(Whereabouts, BasePool[Port]):
         self, task: calls.AnyTask, payload: Payload | None = None, **options: Unpack[KeyedOptions]
     ) -> Enqueued: ...
 
-    @spelled_out(EnqueueOptions, partition_key=None)
+    @spelled_out(EnqueueOptions, partition_key=None, spread=1)
     def enqueue(
         self,
         task: Job[Any] | calls.AnyTask,
@@ -97,13 +97,16 @@ class QueuePool(Whereabouts, BasePool[Port]):
         its "start". on_conflict: "skip"; or, where the other one waits, its payload becomes this
         one ("replace") and its delay begins again ("debounce"): the answer is REPLACED. expires_s:
         it starts within this time, or never. limit: as for `@task`; instead of the task's, () for
-        none. tenant: turns go between tenants first, then between the groups of each. pool: the
-        worker pool that runs it, instead of the task's. durability: instead of the configured one.
+        none. spread: over how many slots the group is spread. tenant: turns go between tenants
+        first, then between the groups of each. pool: the worker pool that runs it, instead of the
+        task's. durability: instead of the configured one.
         Raises InvalidInputError, QueueFullError, NotConfirmedError (stored, but not as durable), or
         UnavailableError when the server did not answer within retry_for_s: the job may be in;
         enqueue it again with its id, `error.results[0].job_id`.
         """
         sender = self._sender(options.pop("durability", None))
+        if options.get("spread") is not None:
+            options["spread"] = self._network.do(self._spread_of(task, options))
         with enqueueing(task) as span:
             chunk, of = calls.one(self.producer, task, payload, trace=span.parent, **options)
             enqueued = self._network.do(sender.one(chunk))
@@ -168,9 +171,8 @@ class QueuePool(Whereabouts, BasePool[Port]):
             results, task_of, name = self._network.do(steps)
             results.of_batch = self.batch(name)
             return results, task_of
-        if (spread := options.get("spread")) is not None:
-            steps_of = self._spread_out(options.get("partition_key"), options.get("tenant"), spread)
-            options["spread"] = self._network.do(steps_of)
+        if options.get("spread") is not None:
+            options["spread"] = self._network.do(self._spread_of(None, options))
         sender, chunks, held, task_of = self._bulk(task, items, **options)
         if sender.confirmation.verbs:
             return self._network.do(sender.all(chunks, held)), task_of

@@ -26,7 +26,7 @@ from queuepool.client.routes import PartitionKey, Route, Routes, remember
 from queuepool.models import Tier
 from queuepool.models.places import DEFAULT_POOL, check_pool
 from queuepool.protocol import codec, ids
-from queuepool.routing.spreading import refuse_unfit
+from queuepool.routing.spreading import part_of_job, refuse_unfit
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.tasks.limiting import LimitOption
@@ -105,11 +105,18 @@ class Producer:
         partition_key: str | bytes | None,
         job_id: str | None,
         tenant: str | None = None,
+        spread: int = 1,
     ) -> Chunk:
-        """Return a chunk of one job: a fast path, since a caller waits for it."""
+        """Return a chunk of one job: a fast path, since a caller waits for it.
+
+        spread: over how many slots the group is spread; the job goes to one of them.
+        """
         pool = defaults.pool
         routes = self._routes if pool == self._routes.pool else self.routes_of(pool)
         route = routes.of(partition_key, tenant)
+        ending = ids.ending_from(os.urandom(9)) if job_id is None else check_job_id(job_id).encode()
+        if spread > 1:
+            route = routes.part(route, part_of_job(ending, spread))
         options = options_of(defaults, None, route)
         limit = self.config.max_payload_bytes
         envelope = codec.encode_envelope(defaults.task, payload, options, limit=limit)
@@ -118,14 +125,12 @@ class Producer:
             check(payload, envelope)
         chunk = Chunk(route.partition, route.base, positions=[0], pool=route.pool)
         chunk.version, chunk.since = route.version, route.since
-        if job_id is None:
-            raw_id = route.hint + ids.ending_from(os.urandom(9))
-        else:
-            raw_id = check_job_id(job_id).encode()
+        raw_id = route.hint + ending if job_id is None else ending
+        if job_id is not None:
             chunk.chosen.add(raw_id)
         run = (defaults.tier + route.shift, route.group, milliseconds(defaults.delay_s))
         chunk.add(run, raw_id, route.tail + envelope, wish_of(defaults, None, payload))
-        return chunk
+        return chunk if spread == 1 else refuse_unfit(chunk)
 
     def chunks(
         self,

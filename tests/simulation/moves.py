@@ -1,9 +1,10 @@
 """Slots that move while everything else goes on: one seed is one interleaving, in one thread.
 
-Before each call of the leader that moves slots, or right after it, any of the others acts: producers
-with an old route or a new one, who repeat calls, owners who claim, finish, retry and bury, people who
-cancel, hold and abort, a second leader who does not know that it was replaced, a call of the leader
-that arrives once more, much later, and the leader's death before or after a call.
+Before each call of the leader that moves slots, or right after it, any of the others acts:
+producers with an old route or a new one, who repeat calls, owners who claim, finish, retry and
+bury, people who cancel, hold and abort, a second leader who does not know that it was replaced, a
+call of the leader that arrives once more, much later, and the leader's death before or after a
+call.
 
 When all is quiet the promises are checked: what was accepted ran once for each time that it was to
 run, in the order of its group, what was cancelled did not, totals and audits are right, nothing is
@@ -140,7 +141,14 @@ class MoveSimulation:
 
     def _others(self) -> None:
         while self.random.random() < 0.4:
-            acts = (self._enqueue, self._claim, self._finish, self._finish, self._cancel, self._tell)
+            acts = (
+                self._enqueue,
+                self._claim,
+                self._finish,
+                self._finish,
+                self._cancel,
+                self._tell,
+            )
             rare = (self._hold, self._abort, self._late, self._late, self._second, self._open_batch)
             self._act(self.random.choice(acts if self.random.random() < 0.85 else rare))
 
@@ -265,7 +273,9 @@ class MoveSimulation:
             view = self.queue.ops.config.topology.view
             if self.random.random() < 0.3:
                 to = self.random.randrange(len(view.placement))
-                chosen = {s: to for s in slots if table_of(view)[s] != to and self.random.random() < 0.5}
+                chosen = {
+                    s: to for s in slots if table_of(view)[s] != to and self.random.random() < 0.5
+                }
                 if chosen:
                     self.queue.ask_slots(chosen)
                 return
@@ -298,17 +308,10 @@ class MoveSimulation:
     # -- the end -----------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        self.queue.elect()
-        for n in range(2000):
-            if not self.queue.look():
-                break
-            if n % 5 == 0:
-                self._work()
-        else:
-            self.ledger.problems.append(f"the move has no end: {self.queue.move}")
+        self._end_the_move()
+        for pool in self.pools:
+            pool.route.read()
         for pending in list(self.pending.values()):
-            for pool in self.pools:
-                pool.route.read()
             self._send(pending)
         if self.opening:
             self._open_batch()
@@ -316,14 +319,24 @@ class MoveSimulation:
             group = self.queue.app.group(key)
             if group.status().held_ms is not None:
                 group.release()
-        for _ in range(6):
-            self._work()
+        self._work_to_the_end()
         for place in self._places():
             dead = [job.job_id for job in place.run(operate.dead(place.number, 0, 200))]
-            for job_id in dead:
-                self.ledger.expected[job_id.encode()] += 1
+            self.ledger.expected.update(job_id.encode() for job_id in dead)
             if dead:
                 place.run(operate.replay(dead))
+        self._work_to_the_end()
+
+    def _end_the_move(self) -> None:
+        self.queue.elect()
+        for n in range(2000):
+            if not self.queue.look():
+                return
+            if n % 5 == 0:
+                self._work()
+        self.ledger.problems.append(f"the move has no end: {self.queue.move}")
+
+    def _work_to_the_end(self) -> None:
         for _ in range(6):
             self._work()
 
@@ -375,7 +388,9 @@ class MoveSimulation:
             if status.state is not BatchState.FIRED or results != [i.decode() for i in ids]:
                 self.ledger.problems.append(f"batch {name}: {status}, {results}")
             if self.ledger.starts[name.encode()] != 1:
-                self.ledger.problems.append(f"batch {name} ran {self.ledger.starts[name.encode()]} times")
+                self.ledger.problems.append(
+                    f"batch {name} ran {self.ledger.starts[name.encode()]} times"
+                )
 
 
 def tell(owned: OwnedPartition, pool: QueuePool) -> None:

@@ -54,6 +54,49 @@ def test_its_jobs_are_in_as_many_partitions(pool: MemoryPool) -> None:
     assert jobs(pool) == [25] * 4
 
 
+def test_jobs_that_come_one_by_one_are_in_as_many(pool: MemoryPool) -> None:
+    handles = [pool.enqueue("t", {"n": n}, partition_key=KEY, spread=4) for n in range(100)]
+
+    assert min(jobs(pool)) >= 10
+    assert sum(jobs(pool)) == 100
+    status = another(pool).group(KEY).status()
+    assert (status.total, status.spread) == (100, 4)
+    assert all(another(pool).job(one.job_id).status().state is JobState.READY for one in handles)
+    assert sum(run(pool, number) for number in range(4)) == 100
+
+
+def test_an_id_of_ones_own_goes_to_the_same_part_in_both_calls(pool: MemoryPool) -> None:
+    ids = [f"own-{n}" for n in range(20)]
+    first = [pool.enqueue("t", {}, partition_key=KEY, spread=4, job_id=one) for one in ids]
+    again = [another(pool).enqueue("t", {}, partition_key=KEY, spread=4, job_id=i) for i in ids]
+    many = pool.enqueue_many("t", [Job({}, job_id=i) for i in ids], partition_key=KEY, spread=4)
+
+    assert {one.status for one in first} == {EnqueueStatus.ACCEPTED}
+    assert {one.status for one in again} == {EnqueueStatus.DUPLICATE}
+    assert many.duplicates == 20
+
+
+def test_one_job_is_spread_by_the_key_and_the_tenant_that_it_has_itself(pool: MemoryPool) -> None:
+    job = Job({}, task="t", partition_key="its own", tenant="acme")
+    for _ in range(20):
+        pool.enqueue(job, partition_key=KEY, spread=4)
+
+    assert pool.group("its own", tenant="acme").status().spread == 4
+    assert pool.group("its own", tenant="acme").status().total == 20
+    assert pool.group(KEY).status().total == 0
+
+
+def test_one_job_that_cannot_be_spread_is_refused_before_anything_is_written(
+    pool: MemoryPool,
+) -> None:
+    with pytest.raises(InvalidInputError, match="unique key"):
+        pool.enqueue("t", {}, partition_key=KEY, spread=4, unique="a")
+    for spread in (0, 65, "2", True):
+        with pytest.raises(InvalidInputError, match="spread="):
+            pool.enqueue("t", {}, partition_key=KEY, spread=spread)
+    assert sum(jobs(pool)) == 0
+
+
 def test_who_does_not_know_that_it_is_spread_sees_all_of_it(pool: MemoryPool) -> None:
     fill(pool)
     other = another(pool)
@@ -230,6 +273,16 @@ def test_asyncio_does_the_same(pool: MemoryPool) -> None:
 
     assert asyncio.run(act()) == (100, 4, 100)
     assert jobs(pool) == [0] * 4
+
+
+def test_asyncio_spreads_single_jobs_too(pool: MemoryPool) -> None:
+    async def main() -> None:
+        twin = pool.asyncio()
+        for n in range(20):
+            await twin.enqueue("t", {"n": n}, partition_key=KEY, spread=4)
+
+    asyncio.run(main())
+    assert sum(count > 0 for count in jobs(pool)) == 4
 
 
 def test_in_a_batch_with_a_continuation(pool: MemoryPool) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from queuepool.routing.moves import Stage
-from tests.unit.coordinator.loop.moving import KEYS, Queue
+from tests.unit.coordinator.loop.moving import KEYS, Died, Queue
 
 pytestmark = pytest.mark.thorough
 
@@ -114,3 +116,40 @@ def test_an_abort_brings_groups_without_jobs_back() -> None:
         queue.drive()
         assert queue.totals() == before, steps
         assert all(queue.app.group(f"{key}-held").status().held_ms for key in KEYS), steps
+
+
+@pytest.mark.parametrize("executed", [True, False])
+@pytest.mark.parametrize("at", [1, 2])
+def test_totals_count_once_if_a_move_is_aborted_while_they_are_in_both_places(
+    at: int, executed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, seen = Queue(), 0
+    queue.fill(1, KEYS[:4])
+    queue.run_all()
+    queue.fill(1, KEYS[:4])
+    for key in KEYS[:4]:
+        queue.app.group(key).configure(weight=3)
+    before, run_many = queue.totals(), queue.server.run_many
+
+    def stop(calls: Any) -> Any:
+        nonlocal seen
+        last = [verb for _, verb in calls if verb.script == "forget" and verb.args[2] == 1]
+        seen += bool(last)
+        if not last or seen != at:
+            return run_many(calls)
+        if executed:
+            run_many(calls)
+        monkeypatch.undo()
+        queue.abort()
+        raise Died
+
+    monkeypatch.setattr(queue.server, "run_many", stop)
+    queue.ask(4)
+    with pytest.raises(Died):
+        queue.drive()
+    queue.elect()
+    queue.drive()
+    assert queue.move is not None
+    assert queue.move.stage is Stage.ABORTED
+    assert queue.totals() == before
+    assert {queue.app.group(key).status().weight for key in KEYS[:4]} == {3}
