@@ -10,7 +10,7 @@ from queuepool.client.effects import Pause, Steps
 from queuepool.client.endings import raise_for_state
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask, find, find_in, following
-from queuepool.errors import WaitTimeoutError
+from queuepool.errors import MovedError, WaitTimeoutError
 from queuepool.models import EnqueueStatus, JobId, JobState, JobStatus
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.routing.views import View
@@ -87,6 +87,10 @@ class _Handle(Generic[R_co]):
         return (yield from following(self._network.config, self._cancel_by))
 
     def _cancel_by(self, view: View) -> Steps[JobState]:
+        if view.moving:
+            status = yield from self._status_by(view)
+            if status.slot in view.moving:  # it may be in two places: wait
+                raise MovedError(view.version)
         if self.partition is None:
             yield from self._status_by(view)
         if self.partition is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from queuepool import Limit
-from queuepool.errors import UnavailableError
+from queuepool.errors import MovedError, UnavailableError
 from queuepool.routing.moves import Stage
 from queuepool.routing.slots import slot_of
 from queuepool.verbs.leader import verbs as lead
@@ -177,6 +178,44 @@ def test_groups_with_running_jobs_go_when_these_have_ended(queue: Queue) -> None
     w.finish(owned, claims)
     queue.drive()
     assert sum(queue.jobs().values()) == 3 * len(KEYS) - 1
+
+
+@pytest.mark.parametrize("own_id", [True, False])
+def test_a_job_that_is_in_two_places_is_not_cancelled_in_one(
+    own_id: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, tried = Queue(), 0
+    handles = [
+        queue.app.enqueue(
+            "t", {"key": key, "n": 0}, partition_key=key, job_id=f"own-{key}" if own_id else None
+        )
+        for key in KEYS
+    ]
+    run_many = queue.server.run_many
+
+    def cancel(calls: Any) -> Any:
+        nonlocal tried
+        if any(verb.script in ("adopt", "forget") for _, verb in calls):
+            monkeypatch.undo()
+            for handle in handles:
+                with suppress(MovedError):
+                    queue.app.cancel(handle.job_id)
+                with suppress(MovedError):
+                    handle.cancel()
+                tried += 1
+            monkeypatch.setattr(queue.server, "run_many", cancel)
+        return run_many(calls)
+
+    monkeypatch.setattr(queue.server, "run_many", cancel)
+    queue.ask(4)
+    queue.drive()
+    monkeypatch.undo()
+    assert tried >= len(KEYS)
+    states = {key: queue.app.group(key).status() for key in KEYS}
+    ran = queue.run_all()
+    for key, status in states.items():
+        assert (status.total, status.left + status.cancelled) == (1, 1), key
+        assert ran.get(key, []) == [0] * status.left, key
 
 
 def test_limits_keep_their_homes(queue: Queue) -> None:
