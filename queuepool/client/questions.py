@@ -52,6 +52,10 @@ def following(config: PoolConfig, steps_of: Callable[[View], Steps[T]]) -> Steps
                 if pause_s is None:
                     raise
                 yield Pause(pause_s)
+        except UnavailableError:  # its server may be gone for good, since its slots have moved
+            yield Follow()
+            if config.topology.view.version <= view.version:
+                raise
 
 
 def ask(config: PoolConfig, partition: int, verb: Verb[T]) -> Steps[T]:

@@ -163,9 +163,18 @@ class Sender:
                 return ()
             if isinstance(answer, MovedError):  # the route is asked, not the partition
                 yield Pause(min(pause_s, _POLL_S))
-            else:
-                yield Pause(pause_s)
-                answer = None
+                continue
+            if isinstance(answer, UnavailableError) and self._has_another(chunk):
+                yield Follow()  # its server may be gone for good, since its slots have moved
+            yield Pause(pause_s)
+            answer = None
+
+    def _has_another(self, chunk: Chunk) -> bool:
+        """Return whether the route is on another server than the partition of a chunk."""
+        topology = self.config.topology
+        return topology.view.record is not None and topology.server_of(chunk.partition) != (
+            topology.system
+        )
 
     def _new_ones(self, chunk: Chunk, delivery: Delivery) -> Steps[Sequence[Chunk] | None]:
         """Return a chunk without the ids that former places know; None if they know none."""

@@ -9,7 +9,8 @@ import pytest
 
 from queuepool import Limit
 from queuepool.errors import MovedError, UnavailableError
-from queuepool.routing.moves import Stage
+from queuepool.routing.former import KEPT_S
+from queuepool.routing.moves import Stage, asked_to
 from queuepool.routing.slots import slot_of
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
@@ -362,3 +363,31 @@ def test_a_move_that_cannot_be_read_is_told_once_and_moves_nothing(
     assert [r.message for r in caplog.records if "cannot be read" in r.message]
     assert len(caplog.records) == 1
     assert queue.run_all() == ORDER
+
+
+@pytest.mark.parametrize("way", ["fewer partitions", "another server"])
+def test_a_producer_with_an_old_route_finds_its_way_though_the_server_it_knows_is_gone(
+    way: str,
+) -> None:
+    queue = Queue(servers=2)
+    queue.fill()
+    old, other = queue.pool(retry_for_s=0.5), queue.pool(retry_for_s=0.5)
+    for pool in (old, other):
+        pool.group("k1").status()
+    view = queue.ops.config.topology.view
+    there = next(key for key in KEYS if view.place_of_slot(slot_of(key.encode())) == 1)
+    if way == "fewer partitions":
+        queue.ask(1)
+    else:
+        queue.change(lambda _: asked_to(view, {1: "main"}, at_ms=1))
+    queue.drive()
+    queue.now_s += KEPT_S + 1
+    for _ in range(2):
+        queue.look()
+
+    def refuse(_n: int) -> None:
+        raise UnavailableError("it is gone for good")
+
+    queue.servers["big"].before = refuse
+    assert old.enqueue("t", {"key": there, "n": 3}, partition_key=there).status == "accepted"
+    assert other.group(there).status().total == 4
