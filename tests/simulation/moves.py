@@ -348,7 +348,8 @@ class MoveSimulation:
         for place in self._places():
             owned = self._own(place)
             w.promote(owned)
-            for job_id, body in (c := w.claim(owned, 200)) and zip(c.ids, c.bodies, strict=True):
+            claims = w.claim(owned, 200)
+            for job_id, body in zip(claims.ids, claims.bodies, strict=True):
                 payload: Any = codec.decode_envelope(body).payload
                 self.ledger.start(payload["key"], job_id)
                 self.running.append((owned, job_id, codec.read_stamp(body), payload["key"]))
@@ -375,10 +376,9 @@ class MoveSimulation:
             if (frozen := place.run(move.frozen())[1]) or place.observe().jobs:
                 ledger.problems.append(f"{place.name}: {frozen}, {place.observe().jobs} jobs left")
         self._check_batches()
-        found = self.queue.move
-        view = self.queue.ops.config.topology.view
-        if found is not None and found.under_way and differing(table_of(view), found.table()):
-            ledger.problems.append(f"slots are astray: {found}")
+        asked, view = self.queue.move, self.queue.ops.config.topology.view
+        if asked is not None and asked.under_way and differing(table_of(view), asked.table()):
+            ledger.problems.append(f"slots are astray: {asked}")
 
     def _check_batches(self) -> None:
         for name, ids in self.ledger.batches.items():

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 import redis
 
-from queuepool import PoolConfig, QueuePool
+from queuepool import After, PoolConfig, QueuePool
 from queuepool.cli.exits import Exit
-from queuepool.errors import QueuePoolError
+from queuepool.errors import MovedError, QueuePoolError
 from queuepool.partitions.route import Leave
 from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
@@ -159,6 +159,39 @@ def test_a_second_move_is_refused_and_an_abort_goes_back(
         assert commands.run("moves", "watch", "--interval", "0.05s") == Exit.OK
     assert servers(commands) == ["main", "main"]
     assert app.partition(1).group(key.encode()).left == 8
+
+
+def test_a_server_that_fills_up_stops_the_move_and_an_abort_brings_everything_back(
+    commands: Shell,
+    app: QueuePool,
+    make_pool: MakePool,
+    big: EmbeddedServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("queuepool.cli.inspection.relocating.check", lambda *_: None)
+    key = "import-42"  # of partition 1
+    rows = ({"key": key, "n": n, "text": "x" * 2000} for n in range(600))
+    made = app.enqueue_many("note", rows, partition_key=key, then=After("note", partition_key=key))
+    held = app.group(key)
+    held.hold()
+    there = redis.Redis.from_url(big.url)
+    there.config_set("maxmemory", there.info("memory")["used_memory"] + 500_000)
+    with leading(make_pool):
+        assert commands.run("move", "1", "--to", "big") == Exit.OK, commands.err
+        wait_until(lambda: "memory" in str(commands.json("moves")[0]), 30)
+        with QueuePool(config=replace(app.config, retry_for_s=0.3)) as other:
+            with pytest.raises(MovedError):
+                other.enqueue("note", {}, partition_key=key)
+            away = next(k for k in map(str, range(99)) if app.group(k).partition.number == 0)
+            assert other.enqueue("note", {}, partition_key=away).status == "accepted"
+        assert commands.run("moves", "abort") == Exit.OK
+        assert commands.run("moves", "watch", "--interval", "0.05s") == Exit.OK, commands.err
+    assert servers(commands) == ["main", "main"]
+    app.route.read()
+    status = held.status()
+    assert (status.left, status.held_ms is not None) == (601, True)
+    assert app.batch(made.batch.name).status().total == 600
+    assert there.dbsize() <= 20
 
 
 def test_a_consumer_of_the_partition_follows_it(

@@ -91,7 +91,8 @@ def test_one_job_that_cannot_be_spread_is_refused_before_anything_is_written(
 ) -> None:
     with pytest.raises(InvalidInputError, match="unique key"):
         pool.enqueue("t", {}, partition_key=KEY, spread=4, unique="a")
-    for spread in (0, 65, "2", True):
+    wrong: list[Any] = [0, 65, "2", True]
+    for spread in wrong:
         with pytest.raises(InvalidInputError, match="spread="):
             pool.enqueue("t", {}, partition_key=KEY, spread=spread)
     assert sum(jobs(pool)) == 0
