@@ -4,11 +4,13 @@ python -m tests.simulation                     10,000 seeds, on all cores
 python -m tests.simulation --seeds 500 --from 7000
 python -m tests.simulation --real --seeds 50   over the real scripts on a bundled server
 python -m tests.simulation --seed 42 --trace   one seed again, step by step
+python -m tests.simulation --moves --seeds 100 slots that move while everything else goes on
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import time
@@ -16,6 +18,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 
 from queuepool.process.embedded import EmbeddedServer
+from tests.simulation.moves import simulate_moves
 from tests.simulation.simulation import simulate
 
 _BLOCK = 25
@@ -32,7 +35,11 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--keep-going", action="store_true", help="do not stop at a violation")
     parser.add_argument("--real", action="store_true", help="over the real scripts on a server")
+    parser.add_argument("--moves", action="store_true", help="slots that move, in one process")
     options = parser.parse_args()
+    if options.moves:
+        first = options.first if options.seed is None else options.seed
+        return _moves(first, options.seeds if options.seed is None else 1)
     if options.real:
         first = options.first if options.seed is None else options.seed
         return _real(first, options.seeds if options.seed is None else 1)
@@ -49,6 +56,16 @@ def replay(seed: int) -> str:
 def _say(text: object, end: str = "\n") -> None:
     sys.stdout.write(f"{text}{end}")
     sys.stdout.flush()
+
+
+def _moves(first: int, seeds: int) -> int:
+    logging.disable(logging.WARNING)  # of servers that do not answer
+    for seed in range(first, first + seeds):
+        if problems := simulate_moves(seed):
+            sys.stdout.write("\n  ".join((f"seed {seed}:", *problems)) + "\n")
+            return 1
+    sys.stdout.write(f"{seeds:,} seeds, and every promise was kept\n")
+    return 0
 
 
 def _one(seed: int, *, trace: bool) -> int:
