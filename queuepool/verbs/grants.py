@@ -92,6 +92,7 @@ CONSUMER = _grant("""
     g     hset hincrby hdel pexpire unlink
     mg    hset hdel unlink
     mv    unlink
+    mn    unlink
     c     hset hincrby hdel unlink
     o     hset hincrby unlink
     dr    hset hdel unlink

@@ -171,6 +171,8 @@ def busy(world: World) -> Busy:
     owned.run(own.hand_back(owned.ownership, [b"l-back"]))
     w.enqueue(world, ["frozen"], group_of(b"frozen", b"tenant"))
     world.partition.run(move.freeze(1, {group_of(b"frozen", b"tenant"): 7}))
+    world.partition.run(lead.turn_away(1, moves=True))
+    world.partition.run(produce.configure(b"noted", weight=2, keep_ms=600_000, slot=7))
     w.enqueue(world, ["l-cut", "l-cut-too"], b"cutgate", limits=b"mail")
     world.partition.run(produce.cancel_group(b"cutgate", b"start"))
     [led, *_] = world.partition.server.run(
@@ -428,7 +430,9 @@ def _of_moves(world: World) -> list[Verb[Any]]:
         move.tenants(),
         move.frozen(),
         move.configured(),
+        lead.turn_away(1, moves=False),
         move.recorded(),
+        *busy_batches.of_moves(),
         move.freeze(1, dict.fromkeys(groups, 7)),
         *(move.export(1, group) for group in groups[:2]),
         move.export(1, b"dead", [b"dead-b"]),

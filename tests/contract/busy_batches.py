@@ -9,12 +9,13 @@ from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.verbs import Verb
 from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.moves import batches as carry
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.world import World
 
 GOES_ON, COMPLETE, LATE, OLD = (f"AA{name:b>12}" for name in ("on", "complete", "late", "old"))
-STEP, GATE = (f"AA{name:b>12}" for name in ("step", "gate"))
+STEP, GATE, FROZEN = (f"AA{name:b>12}" for name in ("step", "gate", "frozen"))
 DAY_MS = 86_400_000
 _ENDS = (b"d", b"x", b"r", b"c")
 
@@ -38,6 +39,8 @@ def fill(world: World, owned: OwnedPartition, group: bytes) -> None:
     world.partition.run(flow.cancel_batch(OLD))
     world.partition.run(_open(STEP, DAY_MS, part="s", tells=[f"{GATE}~0"]))
     world.partition.run(_open(GATE, DAY_MS, part="g"))
+    world.partition.run(_open(FROZEN, DAY_MS))
+    world.partition.run(carry.freeze_batches(1, [FROZEN]))
 
 
 def of_producers() -> list[Verb[Any]]:
@@ -74,6 +77,21 @@ def of_owners(ownership: own.Ownership, stale: own.Ownership) -> list[Verb[Any]]
         flow.untold(stale),
         flow.tend_batches(ownership),
         flow.tend_batches(stale),
+    ]
+
+
+def of_moves() -> list[Verb[Any]]:
+    """Return what the leader calls that moves them. They are thawed by its last call."""
+    pages = [(b"b", b"0", b"called", b"t"), (b"s", b"0", b"\xff"), (b"f", b"0", b"3", b"x" * 23)]
+    pages += [(b"r", b"0", b"0", b"1", b"4", b"5")]
+    return [
+        carry.batches(),
+        carry.freeze_batches(1, [GOES_ON, LATE, "AAunknown"]),
+        *(carry.export_batch(1, GOES_ON, cursor) for cursor in (b"", b"s0", b"f0")),
+        carry.export_batch(1, COMPLETE, b"r0"),
+        *(carry.adopt_batch(1, GOES_ON, carry.Page(b"", (0, *page))) for page in pages),
+        carry.drop_batch(1, LATE),
+        carry.drop_batch(1, "AAunknown"),
     ]
 
 

@@ -78,7 +78,7 @@ def touched(world: World, verb: Verb[Any], base: bytes) -> list[tuple[bytes, ...
     keys = {
         key
         for word, *words in commands
-        if words
+        if words and word.upper() != b"SCAN"
         for key in (words if word.upper() == b"EXISTS" else words[:1])
     }
     windows = tuple(key for key in keys if stem(key) == "dn")

@@ -1,7 +1,8 @@
 -- Keys of the partition with a value of the wrong type: verbs that need them are blocked until it
 -- is gone.
 local kinds = {c = 'hash', dl = 'zset', du = 'zset', dead = 'zset', rec = 'list', wk = 'list',
-  cmd = 'stream', ls = 'zset', bd = 'zset', fo = 'stream', h = 'list', mv = 'set', ll = 'set'}
+  cmd = 'stream', ls = 'zset', bd = 'zset', fo = 'stream', h = 'list', mv = 'set', mn = 'set',
+  ll = 'set'}
 local hashes = {'j', 'o', 'dr', 'ck', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua', 'ht', 'u', 'uk',
   'ex', 'mg', 'mt', 'lm', 'gt', 'ga', 'gk', 'pl'}
 for _, k in ipairs(hashes) do
