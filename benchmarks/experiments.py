@@ -1,29 +1,30 @@
 """The experiments that led to today's policy, on the same load: `make experiments`.
 
-    python -m benchmarks.experiments [--write] [--real 10000]
+    python -m benchmarks.experiments [--write] [--real 20000]
 
 Everything but --real runs in virtual time, by the simulator and the policies of the coordinator, so
-it comes out the same each time. --write puts the tables and charts into docs/experiments.md; --real
-also runs a bulk of so many jobs with real processes, once a policy, and prints both.
+it comes out the same each time. --real also runs a bulk of so many jobs with real processes, once a
+policy. --write puts the tables of what has run, and the charts, into docs/experiments.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import describe_machine
 from coordinator.policy import Decision, Limits, Policy, PolicyState, Reading, make_policy
 from coordinator.policy.base import PolicySettings, bounded
 from coordinator.simulator.chart import draw
 from coordinator.simulator.engine import Run, simulate
 from coordinator.simulator.scenario import Burst, Flow, Scenario, Stream
 from coordinator.simulator.scorecard import Score, Scorecard
+from tools.tables import markdown, replaced
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, CHARTS = ROOT / "docs" / "experiments.md", ROOT / "docs" / "experiments"
@@ -182,27 +183,31 @@ def clock(seconds: float) -> str:
 
 def reference_table(rows: Sequence[tuple[str, float, str]]) -> str:
     """Return the table of one bulk."""
-    lines = ["| 100,000 jobs of 120 ms | simulated | the article |", "|---|---|---|"]
-    lines += [f"| {what} | {clock(seconds)} | {told} |" for what, seconds, told in rows]
-    return "\n".join(lines)
+    heads = ["100,000 jobs of 120 ms", "simulated", "the article"]
+    return markdown(heads, ((what, clock(seconds), told) for what, seconds, told in rows))
 
 
 def outcome_table(found: Sequence[Outcome]) -> str:
     """Return the table of the experiments."""
-    lines = [
-        "| experiment | first bulk | second bulk | small bulks | idle worker hours | x oracle | "
-        "changes | reversals |",
-        "|---|---|---|---|---|---|---|---|",
+    heads = [
+        *("experiment", "first bulk", "second bulk", "small bulks", "idle worker hours"),
+        *("x oracle", "changes", "reversals"),
     ]
-    hours = _END_S / 3600
-    for one in found:
-        score = one.score
-        lines.append(
-            f"| {one.experiment.label} | {clock(one.first_s)} | {clock(one.second_s)} | "
-            f"{one.small_s:.1f} s | {one.idle_s / 3600:.2f} | {score.cost:.2f} | "
-            f"{score.changes_per_h * hours:.0f} | {score.reversals_per_h * hours:.0f} |"
-        )
-    return "\n".join(lines)
+    return markdown(heads, map(_outcome_row, found))
+
+
+def _outcome_row(one: Outcome) -> list[str]:
+    score, hours = one.score, _END_S / 3600
+    return [
+        one.experiment.label,
+        clock(one.first_s),
+        clock(one.second_s),
+        f"{one.small_s:.1f} s",
+        f"{one.idle_s / 3600:.2f}",
+        f"{score.cost:.2f}",
+        f"{score.changes_per_h * hours:.0f}",
+        f"{score.reversals_per_h * hours:.0f}",
+    ]
 
 
 def charts(found: Sequence[Outcome]) -> dict[str, str]:
@@ -220,20 +225,15 @@ def charts(found: Sequence[Outcome]) -> dict[str, str]:
     return made | {"all.svg": draw("All four on the same load", together)}
 
 
-def filled(page: str, tables: dict[str, str]) -> str:
-    """Return the page with its tables in their places."""
+def filled(page: str, tables: Mapping[str, str]) -> str:
+    """Return the page with its tables in their places. Raises LookupError if one has none."""
     for name, table in tables.items():
-        begin, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
-        if begin not in page or end not in page:
-            raise ValueError(f"docs/experiments.md has no place for the table {name}")
-        page = re.sub(
-            re.escape(begin) + ".*?" + re.escape(end), f"{begin}{table}{end}", page, flags=re.DOTALL
-        )
+        page = replaced(page, name, table)
     return page
 
 
-def real(jobs: int) -> list[dict[str, Any]]:
-    """Run one bulk with real processes, once a policy, beside its simulation."""
+def real_table(jobs: int) -> str:
+    """Run one bulk with real processes, once a policy; return the table, beside its simulation."""
     from benchmarks.scaling import run
 
     rows = []
@@ -242,12 +242,11 @@ def real(jobs: int) -> list[dict[str, Any]]:
             jobs, JOB_S * 1000, BASE, MOST, wait_return=False,
             environment={"COORDINATOR_POLICY": name},
         )  # fmt: skip
-        rows.append({
-            "policy": name, "jobs": jobs, "peak": result.peak,
-            "real_s": round(result.makespan_s, 1),
-            "simulated_s": round(makespan_s(make_policy(name), jobs=jobs), 1),
-        })  # fmt: skip
-    return rows
+        simulated_s = makespan_s(make_policy(name), jobs=jobs)
+        rows.append((f"`{name}`", f"{result.makespan_s:.1f} s", f"{simulated_s:.1f} s"))
+    cores, load = describe_machine()["cores"], os.getloadavg()[0]
+    said = f"{jobs:,} jobs, on {cores} cores; load average at the end: {load:.1f}."
+    return f"{markdown(['policy', 'real processes', 'simulated'], rows)}\n\n{said}"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -258,14 +257,14 @@ def main(argv: list[str] | None = None) -> int:
     flags = parser.parse_args(argv)
     found = list(outcomes())
     tables = {"reference": reference_table(references()), "experiments": outcome_table(found)}
+    if flags.real:
+        tables["real"] = real_table(flags.real)
     print("\n\n".join(tables.values()))
     if flags.write:
         PAGE.write_text(filled(PAGE.read_text(), tables))
         CHARTS.mkdir(exist_ok=True)
         for name, picture in charts(found).items():
             (CHARTS / name).write_text(picture)
-    for row in real(flags.real) if flags.real else ():
-        print(json.dumps(row), flush=True)
     return 0
 
 

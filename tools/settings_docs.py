@@ -2,14 +2,11 @@
 
 Run: `python -m tools.settings_docs --write | --check`.
 
-A table is between `<!-- settings: PREFIX -->` and `<!-- end of settings -->`; everything
-between them is generated.
+The table of the variables that begin with PREFIX is named `settings PREFIX` (see `tools.tables`).
 """
 
 import argparse
-import re
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from consumer.settings import ConsumerSettings
 from coordinator.settings import CoordinatorSettings
 from queuepool.settings.environment import QueuePoolSettings
 from queuepool.web.settings import WebSettings
+from tools.tables import markdown, replaced
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "operations.md"
@@ -31,14 +29,18 @@ MODELS: tuple[type[BaseSettings], ...] = (
 def table(model: type[BaseSettings]) -> str:
     """Return the settings of a model as a Markdown table."""
     prefix = model.model_config.get("env_prefix", "")
-    lines = ["| variable | default | allowed | meaning |", "|---|---|---|---|"]
     own = model.__annotations__  # before inherited ones
-    for name, info in sorted(model.model_fields.items(), key=lambda item: item[0] not in own):
-        default = _shown(info.get_default(call_default_factory=True))
-        lines.append(
-            f"| `{prefix}{name.upper()}` | {default} | {_allowed(info)} | {info.description} |"
+    fields = sorted(model.model_fields.items(), key=lambda item: item[0] not in own)
+    rows = [
+        (
+            f"`{prefix}{name.upper()}`",
+            _shown(info.get_default(call_default_factory=True)),
+            _allowed(info),
+            info.description,
         )
-    return "\n".join(lines)
+        for name, info in fields
+    ]
+    return markdown(["variable", "default", "allowed", "meaning"], rows)
 
 
 def _shown(default: Any) -> str:
@@ -71,19 +73,10 @@ def _allowed(info: Any) -> str:
 
 
 def filled(page: str) -> str:
-    """Return the page with up-to-date tables. Raises ValueError if a mark is missing."""
+    """Return the page with up-to-date tables. Raises LookupError if it lacks one."""
     for model in MODELS:
-        prefix = model.model_config.get("env_prefix", "")
-        mark = re.escape(f"<!-- settings: {prefix} -->")
-        between = re.compile(rf"({mark}\n).*?(<!-- end of settings -->)", re.DOTALL)
-        if len(between.findall(page)) != 1:
-            raise ValueError(f"{PAGE.name} needs the marks of the settings {prefix} exactly once")
-        page = between.sub(partial(_between_marks, table(model)), page)
+        page = replaced(page, f"settings {model.model_config.get('env_prefix', '')}", table(model))
     return page
-
-
-def _between_marks(text: str, match: re.Match[str]) -> str:
-    return f"{match[1]}{text}\n{match[2]}"
 
 
 def main() -> int:

@@ -4,7 +4,8 @@
     | ... |
     <!-- end of table -->
 
-A successful command replaces the text between its two marks, and nothing else.
+A successful command replaces the text between its two marks, and nothing else. A table may still be
+empty; one without an end is refused, as is one that occurs twice.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-_END = "<!-- end of table -->"
+_BEGIN, _END = "<!-- table: ", "<!-- end of table -->"
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -29,10 +30,10 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def replaced(page: str, name: str, text: str) -> str:
     """Return a page with new text between the marks of a table.
 
-    Raises LookupError when the page has no such table, or more than one.
+    Raises LookupError when the page has no such table, one without an end, or more than one.
     """
     mark = re.compile(
-        rf"(<!-- table: {re.escape(name)}(?:,[^>]*)? -->\n).*?(?={re.escape(_END)})", re.DOTALL
+        rf"({_BEGIN}{re.escape(name)}(?:,[^>]*)? -->\n)(?:(?!{_BEGIN}).)*?(?={_END})", re.DOTALL
     )
     page, n = mark.subn(lambda found: f"{found[1]}{text.rstrip()}\n", page)
     if n != 1:

@@ -55,6 +55,25 @@ def test_one_item_takes_120_ms_by_every_result_of_the_article() -> None:
     assert made.makespan_s(make_policy("sized"), jobs=1_000) > 1_000 * made.JOB_S / made.MOST
 
 
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [("reference", "| 8 workers |"), ("experiments", "| today: sized |"), ("real", "| `sized` |")],
+)
+def test_no_table_of_the_page_is_empty(name: str, row: str) -> None:
+    written = PAGE.partition(f"<!-- table: {name},")[2].partition("<!-- end of table -->")[0]
+
+    assert row in written
+
+
+@pytest.mark.parametrize("old", ["", "| old |\n"])
+def test_a_place_is_filled_whether_it_is_empty_or_not(old: str) -> None:
+    page = f"<!-- table: a, written by `make a` -->\n{old}<!-- end of table -->\n"
+
+    assert made.filled(page, {"a": "| new |"}) == (
+        "<!-- table: a, written by `make a` -->\n| new |\n<!-- end of table -->\n"
+    )
+
+
 def test_a_page_without_a_place_for_a_table_is_refused() -> None:
-    with pytest.raises(ValueError, match="no place for the table x"):
+    with pytest.raises(LookupError, match="0 tables named 'x'"):
         made.filled(PAGE, {"x": "| a |"})

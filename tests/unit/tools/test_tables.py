@@ -26,3 +26,15 @@ def test_only_what_stands_between_the_marks_is_replaced() -> None:
 def test_a_table_that_is_not_there_is_named() -> None:
     with pytest.raises(LookupError, match="three"):
         replaced(PAGE, "three", "text")
+
+
+def test_a_table_without_an_end_takes_nothing_of_the_next_one() -> None:
+    page = PAGE.replace("old\n<!-- end of table -->\n", "old\n")
+
+    with pytest.raises(LookupError, match="0 tables named 'one'"):
+        replaced(page, "one", "new")
+
+
+def test_a_table_that_occurs_twice_is_refused() -> None:
+    with pytest.raises(LookupError, match="2 tables named 'two'"):
+        replaced(PAGE + PAGE, "two", "new")
