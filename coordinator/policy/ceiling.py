@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from coordinator.policy.demand import busy_workers
+from coordinator.policy.demand import Demand, busy_workers
 from coordinator.policy.gain_check import GainCheckSettings, Verdict, Window
 from coordinator.policy.model import Reading
 from coordinator.policy.probe import Probe
@@ -20,6 +20,9 @@ _RECENT_S = 3.0  # of the baseline where no backlog stands
 _LONGEST_JOB_S = 2.0  # longer ones say too little within the cycles that are compared
 _GAIN = 0.03  # a smaller one is none
 _SPARE = 1.25  # of a ceiling, where there was some gain
+_FEWER = 0.9  # clearly fewer than this share of the completions: the jobs have changed
+_ANEW_S = 3.0  # for which a baseline is measured then; doubles if that happens again soon
+_SURE_CYCLES, _SURE_JOBS = 3, 300.0  # of a baseline, and known jobs; with less, it says little
 _PROBE_S = 20.0  # by which a ceiling may last longer, for a probe
 _STALE_S = 1.5  # counts of a consumer that is silent for longer show no step
 _KEEP_S = 20.0  # of a window in which nothing changes
@@ -30,7 +33,8 @@ _NONE = Window()
 class Baseline:
     """What was finished before a step.
 
-    cautious: by as many as there were, all busy for one cycle at most, so rather too few.
+    cautious: by as many as there were, all busy for one cycle at most, so rather too few. sure: a
+    step of any size may follow it, before the verdict.
     """
 
     workers: float
@@ -38,6 +42,7 @@ class Baseline:
     finished: float
     per_s: float
     cautious: bool = False
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +51,8 @@ class Ceiling:
 
     window: saturated readings with one worker count; last, older: the last two saturated cycles,
     whatever the count. before: None while no step is on trial. workers: the ceiling, 0 for none.
-    careful: there was a ceiling, so steps are made one at a time.
+    careful: there was a ceiling, so steps are made one at a time. calm: the workers before the
+    backlog, or when it was first seen.
     """
 
     window: Window = field(default_factory=Window)
@@ -63,6 +69,7 @@ class Ceiling:
     pause_left_s: float = 0.0
     pause_next_s: float = 0.0
     careful: bool = False
+    calm: int = 0
 
     def observe(
         self, reading: Reading, seconds: float, finished: int, settings: GainCheckSettings
@@ -114,6 +121,7 @@ class Ceiling:
             pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S),
             pause_next_s=self.pause_next_s,
             careful=self.careful,
+            calm=self.calm if self.calm and _is_deep(reading) else reading.workers,
         )
 
     def is_over(self, *, saturated: bool) -> bool:
@@ -121,27 +129,37 @@ class Ceiling:
         probing = saturated and self.probe.running
         return self.pause_left_s <= (-_PROBE_S if probing else 0.0)
 
-    def can_judge(self, service_s: float, settings: GainCheckSettings) -> bool:
+    def can_judge(self, demand: Demand, settings: GainCheckSettings) -> bool:
         """Return whether a step up now could be judged, or need not be: then it may be large."""
-        judged = settings.enabled and service_s <= _LONGEST_JOB_S
-        return not judged or self.before is not None or self._baseline(settings) is not None
+        if self.before is not None or not _is_judged(demand, settings):
+            return True
+        return self._baseline(demand, settings) is not None
 
-    def step_up(self, service_s: float, settings: GainCheckSettings) -> Ceiling:
+    def is_unsure(self, demand: Demand, settings: GainCheckSettings) -> bool:
+        """Return whether a step up now would be judged by a baseline that says little."""
+        if not _is_judged(demand, settings):
+            return False
+        before = self.before or self._baseline(demand, settings)
+        return before is not None and not before.sure
+
+    def step_up(self, demand: Demand, settings: GainCheckSettings) -> Ceiling:
         """Put a step up on trial, if none is and there is a baseline to judge it by."""
-        if not settings.enabled or self.before is not None or service_s > _LONGEST_JOB_S:
+        if self.before is not None or not _is_judged(demand, settings):
             return self
         if self.workers:  # it only goes back to a ceiling, which was judged
             return self
-        return replace(self, before=self._baseline(settings), trial_cycles=0)
+        return replace(self, before=self._baseline(demand, settings), trial_cycles=0)
 
-    def _baseline(self, settings: GainCheckSettings) -> Baseline | None:
+    def _baseline(self, demand: Demand, settings: GainCheckSettings) -> Baseline | None:
         window, recent = self.window, self.recent
+        known = demand.finished >= _SURE_JOBS
         if window.finished >= max(settings.min_finished, recent.finished):
             return Baseline(
                 workers=window.workers,
                 cycles=window.cycles,
                 finished=window.finished,
                 per_s=window.per_s,
+                sure=known or window.cycles >= _SURE_CYCLES,
             )
         if recent.finished >= settings.min_finished and self.recent_worker_s > 0 and recent.cycles:
             # What the workers of now finish at the pace of all that were busy lately.
@@ -151,13 +169,19 @@ class Ceiling:
                 finished=recent.finished,
                 per_s=recent.workers * recent.finished / self.recent_worker_s,
                 cautious=self.full and recent.cycles == 1,
+                sure=known,
             )
         return None
 
     def judge(self, settings: GainCheckSettings) -> Verdict:
         """Compare what was finished since the step with what was finished before it."""
         before, after = self.before, self._after()
-        if before is None or self.trial_cycles < settings.min_cycles or not after.seconds:
+        early = self.trial_cycles < settings.min_cycles
+        if (
+            before is None
+            or not after.seconds
+            or (early and (before.sure or not self.trial_cycles))
+        ):
             return Verdict.UNDECIDED
         if after.workers <= before.workers or before.per_s <= 0:
             return Verdict.UNDECIDED
@@ -165,9 +189,13 @@ class Ceiling:
         bound = 1 + (after.workers / before.workers - 1) / 2
         if ratio >= bound:
             return Verdict.GAINED
-        scatter = 1 / before.finished + 1 / max(after.finished, 1.0)
+        if early:
+            return Verdict.UNDECIDED
+        scatter = math.sqrt(1 / before.finished + 1 / max(after.finished, 1.0))
+        if ratio * (1 + 2 * settings.assumed_cv * scatter) < _FEWER:
+            return Verdict.CHANGED
         late = 1 / after.cycles + (0.0 if before.cautious else 1 / before.cycles)
-        margin = 3 * settings.assumed_cv * math.sqrt(scatter) + settings.assumed_lag_cycles * late
+        margin = 3 * settings.assumed_cv * scatter + settings.assumed_lag_cycles * late
         known = before.cautious or before.cycles >= 2
         if self.trial_cycles >= settings.max_cycles and known:
             # Still below the promise: a ceiling with room for all that was finished risks little.
@@ -182,6 +210,7 @@ class Ceiling:
         ratio = after.per_s / before.per_s
         gained = ratio >= 1 + _GAIN
         workers = math.ceil(_SPARE * before.workers * ratio if gained else before.workers)
+        workers = min(workers, after.workers)
         pause_s = min(max(self.pause_next_s, settings.retry_s), settings.retry_max_s)
         return Ceiling(
             saturated=self.saturated,
@@ -190,6 +219,24 @@ class Ceiling:
             pause_left_s=pause_s,
             pause_next_s=2 * pause_s,
             careful=True,
+            calm=self.calm,
+        )
+
+    def measure_anew(self, settings: GainCheckSettings) -> Ceiling:
+        """Return the state in which the workers before a step measure other jobs than before."""
+        before = self.before
+        if before is None:
+            return self
+        again = self.pause_left_s > -_PROBE_S
+        pause_s = min(max(self.pause_next_s, _ANEW_S), settings.retry_max_s) if again else _ANEW_S
+        return Ceiling(
+            saturated=self.saturated,
+            workers=max(math.ceil(before.workers), 1),
+            probe=Probe(over=True),
+            pause_left_s=pause_s,
+            pause_next_s=2 * pause_s,
+            careful=True,
+            calm=self.calm,
         )
 
     def explain(self) -> str:
@@ -213,6 +260,10 @@ class Ceiling:
             seconds=one.seconds + other.seconds,
             finished=one.finished + other.finished,
         )
+
+
+def _is_judged(demand: Demand, settings: GainCheckSettings) -> bool:
+    return settings.enabled and demand.service_s <= _LONGEST_JOB_S
 
 
 def _is_deep(reading: Reading) -> bool:

@@ -25,6 +25,7 @@ class Verdict(StrEnum):
 
     GAINED = "gained"
     NO_GAIN = "no_gain"
+    CHANGED = "changed"  # far fewer than before: of other jobs, so nothing can be compared
     UNDECIDED = "undecided"
 
 

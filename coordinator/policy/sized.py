@@ -125,7 +125,7 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
     """Size the pool by the work that arrives and waits."""
 
     name = "sized"
-    version = 2
+    version = 3
     figure_names = Work._fields
 
     def on_reading(self, reading: Reading, state: SizedState, limits: Limits) -> Decision:
@@ -147,8 +147,9 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             ceiling=state.ceiling.observe(reading, reading.at_s - last.at_s, finished, check),
             large_s=state.large_s,
         )
-        if seen.ceiling.judge(check) is Verdict.NO_GAIN:
-            return self._close(seen, limits)
+        verdict = seen.ceiling.judge(check)
+        if verdict in (Verdict.NO_GAIN, Verdict.CHANGED):
+            return self._close(seen, limits, changed=verdict is Verdict.CHANGED)
         tried = max(seen.ceiling.workers, limits.min_workers)
         if seen.ceiling.workers and tried < state.target:
             fewer = replace(seen, target=tried)
@@ -198,18 +199,23 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             return hold("still measuring whether the last step helps", "gain_check")
         wanted, clamps = size.least, tuple[str, ...]()
         known = state.demand.finished >= _KNOWN_JOBS
-        judged = ceiling.can_judge(state.demand.service_s, settings.gain_check)
+        judged = ceiling.can_judge(state.demand, settings.gain_check)
         if ceiling.careful or not known or not judged:
             step = max(int(target * settings.step_factor), target + settings.step_workers)
             wanted = min(wanted, max(step, target + 1))
             clamps = ("step",) if wanted < size.least else ()
+        unsure = int(settings.step_factor**2 * ceiling.calm)
+        if wanted > unsure and ceiling.is_unsure(state.demand, settings.gain_check):
+            if target >= unsure:
+                return hold("still measuring whether the last step helps", "gain_check")
+            wanted, clamps = unsure, ("step",)
         if ceiling.workers and wanted > ceiling.workers:
             wanted, clamps = max(ceiling.workers, target), ("gain_check",)
             if wanted == target:
                 return hold(
                     f"more did not help, next try in {max(ceiling.pause_left_s, 0):.0f} s", *clamps
                 )
-        stepped = ceiling.step_up(state.demand.service_s, settings.gain_check)
+        stepped = ceiling.step_up(state.demand, settings.gain_check)
         return bounded(
             replace(state, target=wanted, ceiling=stepped), target, limits, size.why, clamps,
             wanted=size.least if clamps else wanted, figures=size.work,
@@ -234,11 +240,12 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         shrunk = replace(state, target=wanted, large_s=0.0)
         return bounded(shrunk, target, limits, size.why, figures=size.work)
 
-    def _close(self, state: SizedState, limits: Limits) -> Decision:
-        closed = state.ceiling.close(self.settings.gain_check)
+    def _close(self, state: SizedState, limits: Limits, *, changed: bool) -> Decision:
+        ceiling, check = state.ceiling, self.settings.gain_check
+        closed = ceiling.measure_anew(check) if changed else ceiling.close(check)
+        why = "other jobs, to be measured" if changed else "no gain"
         reason = (
-            f"{state.ceiling.explain()}: no gain, at most {closed.workers} for "
-            f"{closed.pause_left_s:.0f} s"
+            f"{ceiling.explain()}: {why}, at most {closed.workers} for {closed.pause_left_s:.0f} s"
         )
         capped = replace(state, target=min(state.target, closed.workers), ceiling=closed)
         return bounded(capped, state.target, limits, reason, ("gain_check",), wanted=state.target)

@@ -4,10 +4,13 @@ import pytest
 
 from coordinator.policy import Reading
 from coordinator.policy.ceiling import Ceiling
+from coordinator.policy.demand import Demand
 from coordinator.policy.gain_check import GainCheckSettings, Verdict
 from coordinator.policy.sized import SizedSettings
 
 CHECK = SizedSettings().gain_check
+KNOWN = Demand(finished=1_000.0, worker_s=300.0)
+LONG = Demand(finished=1_000.0, worker_s=2_500.0)
 
 
 def saturated(state: Ceiling, cycles: int, *, workers: int, per_s: int) -> Ceiling:
@@ -20,7 +23,7 @@ def saturated(state: Ceiling, cycles: int, *, workers: int, per_s: int) -> Ceili
 def after_step(cycles: int, *, per_s: int) -> Ceiling:
     """Return what is known after 16 workers finished 50 a second for long, and 64 per_s."""
     before = saturated(Ceiling(), 20, workers=16, per_s=50)
-    return saturated(before.step_up(0.3, CHECK), cycles, workers=64, per_s=per_s)
+    return saturated(before.step_up(KNOWN, CHECK), cycles, workers=64, per_s=per_s)
 
 
 def test_clear_evidence_decides_within_a_few_cycles() -> None:
@@ -60,7 +63,7 @@ def test_each_ceiling_lasts_twice_as_long_as_the_last_one() -> None:
         state = saturated(state, 510, workers=16, per_s=50)
         assert not state.workers
         state = saturated(state, 20, workers=16, per_s=50)
-        state = saturated(state.step_up(0.3, CHECK), 9, workers=64, per_s=50).close(CHECK)
+        state = saturated(state.step_up(KNOWN, CHECK), 9, workers=64, per_s=50).close(CHECK)
         pauses.append(state.pause_left_s)
 
     assert pauses == [30, 60, 120, 240, 480, 480]
@@ -86,7 +89,62 @@ def test_long_jobs_and_a_disabled_check_are_never_judged() -> None:
     before = saturated(Ceiling(), 20, workers=16, per_s=50)
     off = GainCheckSettings(enabled=False)
 
-    assert before.step_up(2.5, CHECK).before is None
-    assert before.step_up(0.3, off).before is None
-    assert Ceiling().can_judge(2.5, CHECK)
-    assert not Ceiling().can_judge(0.3, CHECK)
+    assert before.step_up(LONG, CHECK).before is None
+    assert before.step_up(KNOWN, off).before is None
+    assert Ceiling().can_judge(LONG, CHECK)
+    assert not Ceiling().can_judge(KNOWN, CHECK)
+
+
+def test_far_fewer_completions_are_of_other_jobs_and_no_verdict_on_the_step() -> None:
+    assert after_step(4, per_s=48).judge(CHECK) is Verdict.NO_GAIN
+    assert after_step(4, per_s=10).judge(CHECK) is Verdict.CHANGED
+
+
+def measured_again(state: Ceiling, after_s: int) -> Ceiling:
+    """Return what follows a step after so long, when far fewer finish once more."""
+    state = saturated(state, after_s, workers=16, per_s=50)
+    state = saturated(state.step_up(KNOWN, CHECK), 4, workers=64, per_s=5)
+    assert state.judge(CHECK) is Verdict.CHANGED
+    return state.measure_anew(CHECK)
+
+
+def test_other_jobs_are_measured_for_some_seconds_and_longer_if_that_happens_soon_again() -> None:
+    once = after_step(4, per_s=10).measure_anew(CHECK)
+    twice = measured_again(once, 5)
+    thrice = measured_again(twice, 8)
+    later = measured_again(thrice, 40)
+
+    assert [one.pause_left_s for one in (once, twice, thrice, later)] == [3, 6, 12, 3]
+    assert {one.workers for one in (once, twice, thrice, later)} == {16}
+
+
+@pytest.mark.parametrize(("cycles", "finished", "unsure"), [(1, 100, True), (3, 100, False)])
+def test_a_baseline_of_one_cycle_says_little_until_many_jobs_are_known(
+    cycles: int, finished: int, unsure: bool
+) -> None:
+    few = Demand(finished=100.0, worker_s=30.0)
+    state = saturated(Ceiling(), cycles + 1, workers=16, per_s=finished)
+
+    assert state.is_unsure(few, CHECK) is unsure
+    assert not state.is_unsure(KNOWN, CHECK)
+    assert not state.is_unsure(LONG, CHECK)
+    assert state.step_up(few, CHECK).is_unsure(KNOWN, CHECK) is unsure
+
+
+def test_a_gain_ends_an_unsure_trial_after_one_cycle_and_a_sure_one_after_three() -> None:
+    few = Demand(finished=100.0, worker_s=30.0)
+    known, state = (saturated(Ceiling(), 2, workers=8, per_s=70) for _ in range(2))
+    known, state = known.step_up(KNOWN, CHECK), state.step_up(few, CHECK)
+
+    assert saturated(state, 1, workers=32, per_s=400).before is None
+    assert saturated(state, 1, workers=32, per_s=80).before is not None
+    assert saturated(known, 2, workers=32, per_s=400).before is not None
+    assert saturated(known, 3, workers=32, per_s=400).before is None
+
+
+def test_the_calm_count_is_that_before_the_backlog() -> None:
+    calm = Reading(at_s=0, backlog=3, workers=8, busy=8, finished_total=0)
+    state = Ceiling().observe(calm, 1.0, 50, CHECK)
+
+    assert saturated(state, 4, workers=32, per_s=50).calm == 8
+    assert saturated(Ceiling(), 4, workers=32, per_s=50).calm == 32
