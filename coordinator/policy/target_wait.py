@@ -49,17 +49,16 @@ class TargetWaitPolicy(Policy[TargetWaitSettings, TargetWaitState]):
             kept = state if older else replace(state, demand=last.restart(reading))
             return bounded(kept, state.target, limits, f"{problem}: held")
         demand = last.observe(reading, self.settings.cycle_s)
-        seen = replace(state, demand=demand)
         if last.at_s is None:
-            return bounded(seen, state.target, limits, FIRST_LOOK)
-        busy, jobs = busy_workers(reading), waiting(reading)
-        wanted = busy + workers_for(jobs, demand.service_s, self.settings.wait_s)
+            return bounded(replace(state, demand=demand), state.target, limits, FIRST_LOOK)
+        busy, jobs, wait_s = busy_workers(reading), waiting(reading), self.settings.wait_s
+        wanted = busy + workers_for(jobs, demand.service_s, wait_s)
         reason = (
-            f"{busy} busy, and {jobs} waiting jobs of {demand.service_s:.3g} s within "
-            f"{self.settings.wait_s:g} s"
+            f"{busy} busy, and {jobs} waiting jobs of {demand.service_s:.3g} s within {wait_s:g} s"
         )
-        chosen = bounded(replace(seen, target=wanted), state.target, limits, reason)
-        return replace(chosen, figures=(busy, jobs, demand.service_s, self.settings.wait_s))
+        figures = (busy, jobs, demand.service_s, wait_s)
+        seen = TargetWaitState(target=wanted, demand=demand)
+        return bounded(seen, state.target, limits, reason, figures=figures)
 
 
 def workers_for(backlog: int, service_s: float, wait_s: float) -> int:
