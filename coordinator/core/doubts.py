@@ -15,7 +15,8 @@ from queuepool.models import Owner, PartitionState
 
 _MOST: Final = 10**12  # jobs
 _MOST_WORKERS: Final = 10**6
-_SLACK: Final = 1_000  # jobs whose places outlive them, such as cancelled ones
+_SLACK: Final = 100  # jobs by which counts may differ, and a quarter of all
+_MOST_PER_S: Final = 1_000_000  # executions that end in a partition
 _CLOCK_MS: Final = 60_000  # by which clocks may differ
 _QUIET_MS: Final = 4_000  # consumers report once a second, and at least four times a lease
 _LONGEST_LEASE_MS: Final = 24 * 3_600_000
@@ -41,16 +42,20 @@ def doubt(state: PartitionState, owner: Owner, finished: int, last: tuple[int, i
     there was none.
     """
     last_ms, last_finished = last
-    waiting = state.backlog + state.in_flight
-    if waiting > 2 * state.jobs + _SLACK:
-        return f"{waiting} jobs are ready or in flight, of {state.jobs} that there are"
+    there = state.backlog + state.in_flight + state.parked
+    if _is_above(there, state.jobs):
+        return f"{there} jobs are ready, parked or in flight, of {state.jobs} that there are"
     if finished < last_finished:
         return f"finished jobs fell from {last_finished} to {finished}"
+    if last_ms and finished - last_finished > _most_finished(state.observed_ms - last_ms):
+        return f"{finished - last_finished} more jobs finished than a moment ago"
     if last_ms and state.observed_ms < last_ms - _CLOCK_MS:
         return f"it is {(last_ms - state.observed_ms) / 1000:.0f} s older than the one before"
     if owner.heartbeat_ms > state.observed_ms + _CLOCK_MS:
         ahead_s = (owner.heartbeat_ms - state.observed_ms) / 1000
         return f"its consumer reported {ahead_s:.0f} s later than it was observed"
+    if owner.busy > _most_after(owner.workers):
+        return f"{owner.busy} of its {owner.workers} workers are busy"
     age_ms = state.observed_ms - owner.heartbeat_ms
     if owner.heartbeat_ms and age_ms > max(owner.lease_ms, _QUIET_MS):
         return (
@@ -63,11 +68,26 @@ def doubt(state: PartitionState, owner: Owner, finished: int, last: tuple[int, i
 
 def _doubt_limits(state: PartitionState, owner: Owner) -> str:
     for one in owner.limits:
-        if one.parked > 2 * state.jobs + _SLACK:
+        if _is_above(one.parked, state.jobs):
             return f"{one.parked} jobs wait for limit {one.name}, of {state.jobs} that there are"
         if one.granted_per_s > _MOST_GRANTED:
             return f"limit {one.name} grants {one.granted_per_s:.0f} jobs/s"
     return ""
+
+
+def _is_above(count: int, jobs: int) -> bool:
+    return count > jobs + jobs // 4 + _SLACK
+
+
+def _most_finished(passed_ms: int) -> int:
+    return _MOST_PER_S * (1 + max(passed_ms, 0) // 1000)
+
+
+def contradiction(owner: Owner) -> str:
+    """Return why the count that a consumer says it works towards is hardly true, or nothing."""
+    if owner.target == within_a_step(owner.target, owner.workers):
+        return ""
+    return f"its target is {owner.target}, and it has {owner.workers} workers"
 
 
 def age_s(state: PartitionState, owner: Owner) -> float:
@@ -77,6 +97,9 @@ def age_s(state: PartitionState, owner: Owner) -> float:
 
 def within_a_step(wanted: int, before: int) -> int:
     """Return the count that is wanted, at most a step away from the one before."""
-    most = max(_FACTOR * before, before + _STEP)
     least = min(before // _FACTOR, before - _STEP)
-    return min(max(wanted, least, 1), most)
+    return min(max(wanted, least, 1), _most_after(before))
+
+
+def _most_after(workers: int) -> int:
+    return max(_FACTOR * workers, workers + _STEP)

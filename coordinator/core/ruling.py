@@ -8,9 +8,9 @@ the policy chose, the policy decides once more within it, so that it remembers w
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
-from coordinator.core.doubts import age_s, doubt, within_a_step
+from coordinator.core.doubts import contradiction, doubt, within_a_step
 from coordinator.core.memory import PartitionMemory
 from coordinator.core.model import (
     Clamp,
@@ -18,15 +18,16 @@ from coordinator.core.model import (
     Mode,
     Observation,
     PartitionDecision,
-    finished_total,
 )
 from coordinator.core.overlays.budget import Ask
 from coordinator.core.overlays.effect import Situation, overlaid
 from coordinator.core.overlays.rules import Rules
 from coordinator.core.overlays.values import ScaleMode
+from coordinator.core.reading import read
 from coordinator.policy import Decision, Limits, Policy, PolicyState, Reading
 from coordinator.policy.demand import Demand
-from queuepool.models import Owner, PartitionState
+
+_NEVER: Final = (0, 0)  # what is known of the last observation, where there was none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +71,14 @@ class Ruler:
         state = seen.state
         if seen.unusable_reason or state is None or state.owner is None:
             return Draft(memory=memory, decision=_unseen(memory, seen))
-        reading, inputs = _read(seen, state, state.owner)
+        reading, inputs = read(seen, state, state.owner)
         if memory.policy is None or seen.at_s - memory.seen_s > self.forget_s:
-            memory = PartitionMemory(sequence=memory.sequence, noted=memory.noted, held=memory.held)
+            memory = PartitionMemory(
+                sequence=memory.sequence,
+                noted=memory.noted,
+                held=memory.held,
+                last=memory.last if memory.policy is None else _NEVER,
+            )
         if by_hand is not None:
             return self._by_hand(memory, seen, inputs, by_hand)
         if memory.policy is None:
@@ -120,8 +126,11 @@ class Ruler:
         if granted != decision.target:
             moved += (Clamp(name="budget", before=decision.target, after=granted, why=why),)
         after = draft.state if draft.doubted else chosen.state
-        if granted != chosen.target and not draft.doubted:
-            there = Limits(min_workers=granted, max_workers=granted)
+        own = granted
+        if self.rules.times is not None:  # a policy that goes on from it would grow each time
+            own = min(granted, after.target)
+        if own != chosen.target and not draft.doubted:
+            there = Limits(min_workers=own, max_workers=own)
             after = self.policy.decide(draft.reading, draft.state, there).state
         overlays = moved[_by_policy_itself(chosen) :]
         if overlays:
@@ -134,7 +143,7 @@ class Ruler:
             )
         before = draft.memory  # not by `replace`, which would take a good part of a cycle
         memory = PartitionMemory(
-            policy=after if after.target == granted else replace(after, target=granted),
+            policy=after if after.target == own else replace(after, target=own),
             target=granted,
             reason=before.reason,
             seen_s=draft.reading.at_s if draft.reading is not None else before.seen_s,
@@ -173,6 +182,10 @@ class Ruler:
     ) -> Draft:
         # A new leader knows only one instant; the current count was right until now.
         target = inputs.reported
+        last = (seen.state.observed_ms if seen.state else 0, inputs.finished_total)
+        owner = seen.state.owner if seen.state else None
+        if owner is not None and memory.last == _NEVER and (why := contradiction(owner)):
+            return _look_again(replace(memory, last=last), seen, inputs, why)
         chosen = self.policy.decide(reading, self.policy.initial(target), self.rules.limits)
         decision = PartitionDecision(
             partition=seen.partition,
@@ -192,7 +205,7 @@ class Ruler:
             manual=False,
             demand=demand,
             seen_s=seen.at_s,
-            last=(seen.state.observed_ms if seen.state else 0, inputs.finished_total),
+            last=last,
         )
         return Draft(memory=memory, decision=decision)
 
@@ -212,14 +225,13 @@ class Ruler:
             reason = f"moved within the limits of {least} to {most}; {reason}"
         target, moved = chosen.target, tuple[Clamp, ...]()
         clamps = chosen.clamps
+        if self.may_move:
+            target, moved = overlaid(target, now, self.rules)
         if now.doubt:
             reason, clamps = f"{reason}; {now.doubt}: at most a step", (*clamps, "doubt")
-            target = limits.clamp(within_a_step(target, memory.target))[0]
-            if target != chosen.target:
-                moved = (Clamp(name="doubt", before=chosen.target, after=target),)
-        if self.may_move:
-            target, more = overlaid(target, now, self.rules)
-            moved += more
+            wanted, target = target, limits.clamp(within_a_step(target, memory.target))[0]
+            if target != wanted:
+                moved += (Clamp(name="doubt", before=wanted, after=target),)
         if _by_policy_itself(chosen):
             own = Clamp(name=chosen.clamps[-1], before=chosen.wanted or 0, after=chosen.target)
             moved = (own, *moved)
@@ -252,6 +264,20 @@ def _by_policy_itself(chosen: Decision) -> int:
     return int(bool(chosen.clamps) and chosen.wanted is not None and chosen.wanted != chosen.target)
 
 
+def _look_again(memory: PartitionMemory, seen: Observation, inputs: Inputs, why: str) -> Draft:
+    """Return a first look that is taken once more: its count could be wrong by any factor."""
+    decision = PartitionDecision(
+        partition=seen.partition,
+        mode=Mode.OBSERVE,
+        previous=inputs.reported,
+        target=inputs.reported,
+        reason=f"first observation: {why}: held",
+        clamps=("doubt",),
+        inputs=inputs,
+    )
+    return Draft(memory=memory, decision=decision)
+
+
 def _unseen(memory: PartitionMemory, seen: Observation) -> PartitionDecision:
     return PartitionDecision(
         partition=seen.partition,
@@ -260,26 +286,3 @@ def _unseen(memory: PartitionMemory, seen: Observation) -> PartitionDecision:
         target=memory.target,
         reason=f"{seen.unusable_reason}: held",
     )
-
-
-def _read(seen: Observation, state: PartitionState, owner: Owner) -> tuple[Reading, Inputs]:
-    reading = Reading(
-        at_s=seen.at_s,
-        backlog=state.backlog,
-        workers=max(owner.workers, 0),
-        busy=max(owner.busy, 0),
-        finished_total=max(finished_total(state), 0),
-        in_flight=max(state.in_flight, 0),
-        limits=owner.limits,
-        age_s=age_s(state, owner),
-    )
-    inputs = Inputs(
-        backlog=reading.backlog,
-        workers=reading.workers,
-        busy=reading.busy,
-        reported=owner.target,
-        pwqd=round(reading.pwqd, 3),
-        finished_total=reading.finished_total,
-        in_flight=state.in_flight,
-    )
-    return reading, inputs

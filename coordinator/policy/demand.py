@@ -18,6 +18,7 @@ _PRIOR_S, _PRIOR_JOBS = 0.1, 1.0  # before anything finished, a job is taken to 
 _LEAST_FADE_S, _FADE_JOBS = 30.0, 5.0  # of service times
 _LEAST_TAU_S, _TAU_JOBS = 3.0, 2.0  # of the rate of arrivals
 _USED_TAU_S = 5.0  # of what a limit lets through
+_PART: Final = 2.0  # of what all jobs took, at most what those of one limit took
 _MOST: Final = 10**12  # jobs; a larger count is damaged
 
 
@@ -100,7 +101,7 @@ class Demand:
             per_s=self._rate(reading, finished, passed_s, weight),
             finished=jobs,
             worker_s=worker_s,
-            limits={one.name: self._limit(one, passed_s, keep) for one in reading.limits},
+            limits={one.name: self._limit(one, passed_s, keep, worker_s) for one in reading.limits},
         )
 
     def _rate(self, reading: Reading, finished: int, passed_s: float, weight: float) -> float:
@@ -126,7 +127,9 @@ class Demand:
                 needed += min(unused, one.parked)  # which is bounded by what there is
         return needed
 
-    def _limit(self, use: LimitUse, passed_s: float, keep: float) -> LimitTally:
+    def _limit(
+        self, use: LimitUse, passed_s: float, keep: float, all_worker_s: float
+    ) -> LimitTally:
         last = self.limits.get(use.name)
         if last is None or use.finished_total < last.finished_total:
             return _tally(use)
@@ -138,7 +141,7 @@ class Demand:
             service_s_total=use.service_s_total,
             used_per_s=last.used_per_s + (finished / passed_s - last.used_per_s) * weight,
             finished=last.finished * keep + finished,
-            worker_s=last.worker_s * keep + worker_s,
+            worker_s=min(last.worker_s * keep + worker_s, _PART * all_worker_s),
         )
 
 

@@ -210,7 +210,7 @@ def _shown(seen: Observation, state: PartitionState, owner: Owner, pair: _Partit
             state,
             ready=ready,
             in_flight=running,
-            jobs=max(state.jobs, sum(ready) + running),
+            jobs=max(state.jobs, sum(ready) + running + state.parked),
             counters={"done": pair.start + int(world.finished)},
             owner=replace(
                 owner, workers=world.workers, busy=running, target=world.workers, applied=""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from coordinator.core.doubts import within_a_step
 from coordinator.core.model import Observation, PartitionDecision
+from coordinator.core.overlays.values import parse
 from coordinator.core.planner import Planner
 from coordinator.policy import POLICIES, Limits, make_policy
 from queuepool.models import PartitionState
@@ -59,6 +61,13 @@ WRONG = {
     "impossible target": of_owner(target=10**9),
     "more ready than there are": huge_backlog(10**9),
     "more in flight than there are": of_state(in_flight=10**7),
+    "hundreds more ready than there are": huge_backlog(900),
+    "hundreds more in flight than there are": of_state(in_flight=900),
+    "parked and ready are more than there are": of_state(
+        ready=(0, 0, 5_000, 0), parked=4_000, jobs=4_013
+    ),
+    "more busy than there are": of_owner(workers=1),
+    "a billion finished in a second": of_state(counters={"done": 10**9}),
     "fewer finished, and a bulk": of_state(
         counters={"done": 5}, ready=(0, 0, 10**6, 0), jobs=10**6 + 10
     ),
@@ -81,10 +90,13 @@ WRONG = {
 }
 
 
-def decided(policy: str, wrong: Wrong) -> list[PartitionDecision]:
+def decided(policy: str, wrong: Wrong, **values: str) -> list[PartitionDecision]:
     """Return the decisions before, with, and after one wrong reading."""
     planner = Planner(
-        policy=make_policy(policy), limits=Limits(min_workers=4, max_workers=512), cycle_s=1.0
+        policy=make_policy(policy),
+        limits=Limits(min_workers=4, max_workers=512),
+        overrides=parse(values),
+        cycle_s=1.0,
     )
     memories, found = {}, []  # type: ignore[var-annotated]
     for second in range(1, 14):
@@ -109,6 +121,51 @@ def test_a_wrong_reading_moves_a_count_by_a_step_at_most(policy: str, what: str)
         assert made.target == within_a_step(made.target, earlier.target), made
     said = ("at most a step", "is negative", "impossibly large")
     assert any(words in wrong.reason for words in said), wrong
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("what", WRONG)
+def test_no_overlay_moves_a_count_further_on_a_doubt(policy: str, what: str) -> None:
+    before, wrong, _ = decided(policy, WRONG[what], schedule="DAILY 00:00-24:00 times=3")
+
+    assert wrong.target == within_a_step(wrong.target, before.target), wrong
+
+
+@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "static"])
+@pytest.mark.parametrize("reported", [2, 300, 10**6])
+def test_a_first_look_at_a_wrong_target_is_taken_again(policy: str, reported: int) -> None:
+    planner = Planner(
+        policy=make_policy(policy), limits=Limits(min_workers=4, max_workers=512), cycle_s=1.0
+    )
+    memories, found = {}, []  # type: ignore[var-annotated]
+    for second in range(1, 5):
+        seen = of_owner(target=reported)(calm(second)) if second == 1 else calm(second)
+        plan = planner.plan(
+            EPOCH, memories, [Observation(partition=0, at_s=float(second), state=seen)], {},
+            float(second), now_ms=NOW_MS,
+        )  # fmt: skip
+        memories = dict(plan.memories)
+        found += plan.decisions
+
+    assert not found[0].command
+    assert f"its target is {reported}, and it has 20 workers: held" in found[0].reason
+    assert found[1].reason == "first observation: 20 workers stay as they are"
+    for earlier, made in pairwise(found[1:]):
+        assert made.target == within_a_step(made.target, earlier.target)
+
+
+def test_what_a_first_look_says_twice_is_believed() -> None:
+    planner = Planner(policy=make_policy("sized"), limits=Limits(min_workers=4, max_workers=512))
+    plan = None
+    for second in range(1, 3):
+        seen = of_owner(target=300)(calm(second))
+        plan = planner.plan(
+            EPOCH, plan.memories if plan else {},
+            [Observation(partition=0, at_s=float(second), state=seen)], {}, float(second),
+        )  # fmt: skip
+
+    assert plan is not None
+    assert plan.decisions[0].reason == "first observation: 300 workers stay as they are"
 
 
 def test_the_decision_says_what_is_doubted() -> None:

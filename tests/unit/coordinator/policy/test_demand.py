@@ -94,7 +94,7 @@ def limited(second: int, finished: int, *, parked: int = 500, granted: float = 2
         finished_total=finished,
         service_s_total=finished * 0.5,
     )
-    return replace(reading(second, finished_total=finished), limits=(mail,))
+    return replace(reading(second, busy=10, finished_total=finished), limits=(mail,))
 
 
 def test_only_the_unused_part_of_a_grant_needs_workers() -> None:
@@ -107,3 +107,15 @@ def test_only_the_unused_part_of_a_grant_needs_workers() -> None:
     assert unused == pytest.approx((20 - 15) * 0.5, rel=0.05)
     assert demand.unused_workers(limited(61, 915, parked=20)) == 0
     assert demand.unused_workers(limited(61, 915, granted=10.0)) == 0
+
+
+def test_the_jobs_of_a_limit_take_no_more_than_twice_what_all_jobs_took() -> None:
+    demand = Demand()
+    for second in range(60):
+        seen = limited(second, 10 * second)
+        demand = demand.observe(replace(seen, busy=10), 1.0)
+    [mail] = limited(60, 600).limits
+    wrong = replace(limited(60, 600), busy=10, limits=(replace(mail, service_s_total=1_000_000.0),))
+
+    assert demand.unused_workers(limited(59, 590)) == pytest.approx(10 * 0.5, rel=0.1)
+    assert demand.observe(wrong, 1.0).unused_workers(wrong) <= 10 * 2.5

@@ -9,7 +9,7 @@ import pytest
 from coordinator.core.model import Observation, PartitionDecision
 from coordinator.core.overlays.values import parse
 from coordinator.core.planner import CyclePlan, PartitionMemory, Planner
-from coordinator.policy import Limits, make_policy
+from coordinator.policy import POLICIES, Limits, make_policy
 from tests.unit.coordinator.observed import EPOCH, owner, state
 
 LIMITS = Limits(min_workers=4, max_workers=64)
@@ -122,6 +122,18 @@ def test_floor_and_times_raise_what_is_wanted_up_to_the_maximum() -> None:
     assert moves(times) == [("times", 5, 15)]
     assert moves(both) == [("times", 30, 90), ("max_workers", 90, 64)]
     assert f"floor 5 -> 16 ({day} floor=16)" in floor.reason
+
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if name != "static"])
+def test_times_multiplies_what_the_policy_wants_and_not_what_it_made_of_that(name: str) -> None:
+    cluster = Partitions(8, schedule="1970-01-01 00:00-01:00 times=3")
+    cluster.policy, cluster.busy = make_policy(name), 5
+
+    targets = [cluster.cycle().target for _ in range(20)]
+    cluster.now_ms = 3_600_000
+
+    assert max(targets) <= 3 * 8
+    assert cluster.cycle().target <= 8
 
 
 def test_a_floor_is_left_when_its_window_closes() -> None:
