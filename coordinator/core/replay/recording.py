@@ -136,7 +136,8 @@ class Recorder:
             yield _encoded(_planner_line(cycle.planner))
         # The plan of one cycle is the start of the next: anything else is a gap.
         if cycle.memories is not self._after:
-            yield _encoded(StateLine([_memory_line(*one) for one in cycle.memories.items()]))
+            kind = type(cycle.planner.policy.initial(1))
+            yield _encoded(StateLine([_memory_line(*one, kind) for one in cycle.memories.items()]))
         self._planner = cycle.planner
         self._after = cycle.memories if cycle.plan is None else cycle.plan.memories
         yield _encoded(_cycle_line(cycle))
@@ -218,9 +219,16 @@ def _cycle_line(cycle: Cycle) -> CycleLine:
     )
 
 
-def _memory_line(partition: int, memory: PartitionMemory) -> _Memory:
+def _memory_line(partition: int, memory: PartitionMemory, kind: type[Any]) -> _Memory:
+    """Return a memory as it is recorded. kind: the state of the policy that goes on from it.
+
+    Of another policy's state, that one takes only the target (see `Policy.decide`).
+    """
     noted: Any = memory.noted or None
     held: Any = list(memory.held)
+    policy = None if memory.policy is None else asdict(memory.policy)
+    if policy is not None and not isinstance(memory.policy, kind):
+        policy = {"target": policy["target"]}
     return _Memory(
         partition=partition,
         target=memory.target,
@@ -233,7 +241,7 @@ def _memory_line(partition: int, memory: PartitionMemory) -> _Memory:
         held=held,
         demand=memory.demand,
         last=memory.last,
-        policy=None if memory.policy is None else asdict(memory.policy),
+        policy=policy,
     )
 
 

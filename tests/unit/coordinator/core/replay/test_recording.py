@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
+from coordinator.core.memory import PartitionMemory
 from coordinator.core.overlays.sharing import Room
 from coordinator.core.overlays.values import parse
 from coordinator.core.planner import Planner
 from coordinator.core.replay.cycle import Cycle
 from coordinator.core.replay.recording import BadRecordingError, Recorder, end_line, read_line
 from coordinator.core.replay.replaying import Replayed, replayed
-from coordinator.policy import POLICIES, make_policy
+from coordinator.policy import POLICIES, Limits, make_policy
 from coordinator.simulator.scenario import Blind, Leaderless, Restart, ServiceChanges
 from tests.unit.coordinator.core.replay.cycles import bursty, cycles_of
 
@@ -98,6 +100,27 @@ def test_a_recording_begins_anywhere_and_may_have_gaps() -> None:
 
     assert len(found) == len(cycles) - 33 - 5
     assert [one.difference for one in found if one.difference is not None] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("sized", "target-wait"), ("target-wait", "sized"), ("pwqd", "aimd")]
+)
+def test_a_recording_may_begin_where_the_policy_changes(before: str, after: str) -> None:
+    planner = Planner(policy=make_policy(before), limits=Limits(min_workers=4, max_workers=48))
+    memories: Mapping[int, PartitionMemory] = {}
+    cycles = []
+    for number, seen in enumerate(cycles_of(bursty(until_s=60))):
+        if number == 30:
+            planner = replace(planner, policy=make_policy(after))
+        cycle = replace(seen, planner=planner, memories=memories)
+        plan = cycle.planned_by(planner)
+        cycles.append(replace(cycle, plan=plan))
+        memories = plan.memories
+
+    for begin in (0, 29, 30, 31):
+        found = again(lines_of(cycles[begin:]))
+
+        assert [one.difference for one in found if one.difference is not None] == []
 
 
 def test_joined_recordings_are_one() -> None:
