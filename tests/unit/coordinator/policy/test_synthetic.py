@@ -57,6 +57,10 @@ def bulk(
     return Stream(name="bulk", arrivals=arrivals, service_s=service_s, cv=cv, limit=limit)
 
 
+def mail(count: int) -> Stream:
+    return bulk(count, 0.5, cv=1.0, limit="mail")
+
+
 def bursts(count: int, service_s: float, times: int, every_s: float) -> Stream:
     arrivals = tuple(Burst(at_s=_BEGIN_S + every_s * n, count=count) for n in range(times))
     return Stream(name="bursts", arrivals=arrivals, service_s=service_s)
@@ -77,16 +81,15 @@ def rising(first_per_s: float, last_per_s: float, seconds: int) -> Stream:
     return Stream(name="rising", arrivals=arrivals, service_s=0.5, cv=1.0)
 
 
-MAIL = {"service_s": 0.5, "cv": 1.0, "limit": "mail"}
 ROWS = {
     "a bulk": Row((bulk(100_000, 0.12),), 260, 196.5, 1.05),
-    "a parked bulk": Row((bulk(40_000, **MAIL),), 1_010, 1_038.8, 1.23, limit_per_s=40),  # type: ignore[arg-type]
+    "a parked bulk": Row((mail(40_000),), 1_010, 1_038.8, 1.23, limit_per_s=40),
     "a parked bulk beside a load": Row(
-        (bulk(4_000, **MAIL), flow(30, until_s=450)),
+        (mail(4_000), flow(30, until_s=450)),
         450,
         401,
         1.27,
-        limit_per_s=10,  # type: ignore[arg-type]
+        limit_per_s=10,
     ),
     "two bulks": Row((bursts(20_000, 0.12, 2, 90),), 180, 40.2, 1.06),
     "on and off": Row((bursts(2_267, 0.12, 29, 20),), 600, 5.02, 1.16),
