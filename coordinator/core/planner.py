@@ -118,7 +118,7 @@ class Planner:
         if budget is not None:
             asks = {draft.partition: ruler.ask(draft) for draft in drafts}
             open_ = [ask for ask in asks.values() if ask is not None]
-            fixed = sum(d.decision.target for d in drafts if asks[d.partition] is None)
+            fixed = sum(d.taken for d in drafts if asks[d.partition] is None)
             granted = dict(divide(budget, fixed, open_))
             wanted = fixed + sum(ask.asked for ask in open_)
             why = f"{wanted} are wanted of {budget} {name}"

@@ -52,6 +52,12 @@ class Draft:
         """Return the partition's number."""
         return self.decision.partition
 
+    @property
+    def taken(self) -> int:
+        """Return the workers that a partition which asks for nothing takes of a budget."""
+        inputs = self.decision.inputs
+        return inputs.workers if self.doubted and inputs is not None else self.decision.target
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruler:
@@ -275,7 +281,7 @@ def _look_again(memory: PartitionMemory, seen: Observation, inputs: Inputs, why:
         clamps=("doubt",),
         inputs=inputs,
     )
-    return Draft(memory=memory, decision=decision)
+    return Draft(memory=memory, decision=decision, doubted=True)
 
 
 def _unseen(memory: PartitionMemory, seen: Observation) -> PartitionDecision:

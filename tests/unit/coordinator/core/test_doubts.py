@@ -168,6 +168,22 @@ def test_what_a_first_look_says_twice_is_believed() -> None:
     assert plan.decisions[0].reason == "first observation: 300 workers stay as they are"
 
 
+def test_a_wrong_target_of_one_partition_takes_nothing_of_a_budget_from_others() -> None:
+    planner = Planner(policy=make_policy("static", workers=20), overrides=parse({"budget": "60"}))
+    memories, targets = {}, []  # type: ignore[var-annotated]
+    for second in range(1, 6):
+        seen = [Observation(partition=0, at_s=float(second), state=calm(second))]
+        if second > 3:
+            late = of_owner(target=10**6)(calm(second)) if second == 4 else calm(second)
+            state_ = replace(late, partition=1)
+            seen.append(Observation(partition=1, at_s=float(second), state=state_))
+        plan = planner.plan(EPOCH, memories, seen, {}, float(second), now_ms=NOW_MS)
+        memories = dict(plan.memories)
+        targets.append(plan.decisions[0].target)
+
+    assert targets == [20] * 5
+
+
 def test_the_decision_says_what_is_doubted() -> None:
     before, wrong, _ = decided("utilisation", WRONG["fewer finished, and a bulk"])
 
