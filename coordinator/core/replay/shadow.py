@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from coordinator.core.doubts import doubt
 from coordinator.core.memory import PartitionMemory
 from coordinator.core.model import Observation, PartitionDecision, finished_total
 from coordinator.core.planner import Planner
@@ -69,7 +70,8 @@ class _Tally:
 class _Partition:
     """A partition in both worlds. start: executions that had ended when it was first seen.
 
-    rest: the fraction of a running job that was not shown yet, so that the mean is right.
+    rest: the fraction of a running job that was not shown yet, so that the mean is right. last: the
+    server's ms and the ended executions of the last observation.
     """
 
     live: World
@@ -77,6 +79,7 @@ class _Partition:
     demand: Demand
     start: int
     rest: float = 0.0
+    last: tuple[int, int] = (0, 0)
 
 
 class Shadow:
@@ -152,7 +155,9 @@ class Shadow:
         if pair is None:
             pair = self._partitions[seen.partition] = _first(reading, owner)
         else:
-            self._pass(pair, reading)
+            doubted = bool(doubt(state, owner, reading.finished_total, pair.last))
+            self._pass(pair, reading, doubted=doubted)
+        pair.last = state.observed_ms, reading.finished_total
         return _shown(seen, state, owner, pair)
 
     def _count_change(self, partition: int, target: int) -> None:
@@ -160,10 +165,10 @@ class Shadow:
         self._live.changes += before != target
         self._targets[partition] = target
 
-    def _pass(self, pair: _Partition, reading: Reading) -> None:
+    def _pass(self, pair: _Partition, reading: Reading, *, doubted: bool) -> None:
         last = pair.demand
         seconds = reading.at_s - (last.at_s if last.at_s is not None else reading.at_s)
-        if last.problem(reading) or not 0 < seconds <= _LONGEST_S:
+        if doubted or last.problem(reading) or not 0 < seconds <= _LONGEST_S:
             # What happened meanwhile is unknown, so both go on from what is there.
             pair.demand = last.restart(reading)
             pair.live.reset(_jobs(reading))

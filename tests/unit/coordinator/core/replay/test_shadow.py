@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,26 @@ def test_unobserved_time_counts_for_neither() -> None:
     whole = compared(cycles_of(bursty()), "sized")
     assert found.live.worker_s < 0.95 * whole.live.worker_s
     assert found.candidate.worker_s == pytest.approx(found.live.worker_s, rel=0.12)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [{"counters": {"done": 10**8}}, {"ready": (0, 0, 10**8, 0)}, {"in_flight": 10**8}],
+    ids=str,
+)
+def test_a_reading_that_is_hardly_true_counts_for_neither(counts: dict[str, Any]) -> None:
+    cycles = cycles_of(bursty())
+    whole = compared(cycles, "sized")
+    [first, *others] = cycles[60].observations
+    assert first.state is not None
+    wrong = replace(first, state=replace(first.state, **counts))
+
+    cycles[60] = replace(cycles[60], observations=[wrong, *others])
+    found = compared(cycles, "sized")
+
+    assert found.jobs == pytest.approx(whole.jobs, rel=0.05)
+    assert found.candidate.worker_s == pytest.approx(whole.candidate.worker_s, rel=0.05)
+    assert found.candidate.wait_p99_s == pytest.approx(whole.candidate.wait_p99_s, rel=0.3)
 
 
 def test_a_fluid_flows_as_its_equation_says() -> None:
