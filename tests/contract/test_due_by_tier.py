@@ -164,7 +164,7 @@ def test_urgent_jobs_whose_task_is_known_now_come_first_in_their_order(
     names = [f"u{n:02}" for n in range(59, -1, -1)]
     w.enqueue(world, names, b"k", tier=tier)
     owned.run(own.retry(owned.ownership, [(i, 30_000, "new", b"") for i in w.claim(owned).ids]))
-    assert owned.run(own.rouse(owned.ownership, b"0", ["new"]))[1] == {"new": 60}
+    assert owned.run(own.rouse(owned.ownership, b"0", ["new"])).jobs == {"new": 60}
 
     assert promote_once(owned) == 100
     assert ready(owned)[:60] == [name.encode() for name in names]

@@ -238,7 +238,7 @@ def hold_task(task: str, *, on: bool, version: int = 1) -> Verb[bool]:
     """
 
     def read(reply: Any) -> bool:
-        changed = _here(reply)
+        changed = here(reply)
         if changed < 0:
             raise InvalidInputError(
                 f"task {shown(task)} cannot be held: {MAX_HELD_TASKS} others are, or were released "

@@ -180,7 +180,7 @@ def test_a_claim_whose_reply_is_still_to_come_frees_no_permit() -> None:
 
 
 def test_a_claim_that_comes_before_the_admission_of_its_turn_frees_no_permit() -> None:
-    """A server that has lost the script of admit runs it after the claim, and replies follow ours."""
+    """A server that lost the script of admit runs it after the claim, whose reply follows."""
     world = World(mail=Limit("mail", concurrency=5).definition)
     world.parked(mail=3)
     world.ask()
