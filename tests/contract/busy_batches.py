@@ -90,7 +90,7 @@ def of_moves() -> list[Verb[Any]]:
         *(carry.export_batch(1, GOES_ON, cursor) for cursor in (b"", b"s0", b"f0")),
         carry.export_batch(1, COMPLETE, b"r0"),
         *(carry.adopt_batch(1, GOES_ON, carry.Page(b"", (0, *page))) for page in pages),
-        carry.drop_batch(1, LATE),
+        *(carry.drop_batch(1, name) for name in (LATE, COMPLETE)),
         carry.drop_batch(1, "AAunknown"),
     ]
 

@@ -36,7 +36,6 @@ _TEXT = "any text is a row of bits"
 EXCEPTIONS = {
     **{(script, "bb"): _TEXT for script in ("note_ends", "batch_results", "tend_batches")},
     **{(script, "bb"): _TEXT for script in ("export_batch", "adopt_batch", "drop_batch")},
-    ("turn_away", "mn"): "it is deleted, whatever it is",
     ("finish", "r"): _SET,
     ("finish_stray", "r"): _SET,
     ("renew", "cmd"): _OTHERS,

@@ -9,6 +9,7 @@
 local base, c, version = KEYS[1], KEYS[1] .. ':c', whole(ARGV[1])
 local least = math.max(1, whole(redis.call('HGET', c, 'route')))
 if version < least then return least end
+if ARGV[2] == '0' then redis.call('SCARD', base .. ':mn') end
 if ARGV[2] == '1' then redis.call('HSET', c, 'shut', 1) end
 if ARGV[2] == '0' then
   redis.call('HDEL', c, 'shut')

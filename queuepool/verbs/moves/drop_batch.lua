@@ -11,6 +11,12 @@ local bd = base .. ':bd'
 -- uses: ours, flows/forget_batch
 redis.call('ZCARD', bd)
 local f = ours('HMGET', base .. ':b:' .. batch, 'state', 'top', 'swept') or {}
+ours('STRLEN', base .. ':bb:' .. batch)
+ours('HLEN', base .. ':bf:' .. batch)
+local first, pages = whole(f[3]), math.ceil(whole(f[2]) / 128)
+for page = first, math.min(pages, first + 200) - 1 do
+  ours('HLEN', base .. ':br:' .. batch .. ':' .. string.format('%.0f', page))
+end
 -- uses: make_way
 if not f[1] then
   redis.call('ZREM', bd, batch)
