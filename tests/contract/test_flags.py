@@ -16,13 +16,14 @@ from queuepool.verbs import scripts
 from tests.contract.world import World
 
 WAIT_FOR_ROOM = {
-    *("adopt", "edit", "enqueue", "fire", "progress", "record", "relay", "replay"),
+    *("adopt", "adopt_batch", "edit", "enqueue", "fire", "progress", "record", "relay", "replay"),
     *("open_batch", "seal_batch", "grow_batch", "note_ends"),
 }
 ONLY_READ = {
     "checkup",
     "batch",
     "batches",
+    "export_batch",
     "batch_results",
     "in_flight",
     "dead",
