@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import tempfile
 import threading
@@ -247,7 +248,8 @@ def main(argv: list[str] | None = None) -> int:
     table = markdown(head, rows)
     print(table)
     if flags.write:
-        write("agreement", table, "simulation.md")
+        said = f"On {os.cpu_count()} cores; load average at the end: {os.getloadavg()[0]:.1f}."
+        write("agreement", f"{table}\n\n{said}", "simulation.md")
     print(json.dumps(summary))
     return 0 if all(one["passed"] for one in summary.values()) else 1
 

@@ -8,6 +8,7 @@ from benchmarks import agreement
 from coordinator.policy.base import Policy
 from coordinator.simulator import engine
 from coordinator.simulator.scenario import Burst, Scenario
+from tools.tables import DOCS
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,13 @@ def test_a_simulated_bulk_comes_as_long_before_a_look_as_the_real_one(
         assert isinstance(burst, Burst)
         assert (burst.at_s + looked_s) % scenario.cycle_s == pytest.approx(0.0)
     assert ran
+
+
+def test_the_page_has_a_table_of_every_trial() -> None:
+    page = (DOCS / "simulation.md").read_text()
+    written = page.partition("<!-- table: agreement,")[2].partition("<!-- end of table -->")[0]
+
+    assert [name for name in agreement.TRIALS if f"| `{name}` |" in written] == list(
+        agreement.TRIALS
+    )
+    assert "load average" in written
