@@ -23,7 +23,7 @@ class Turn(Struct):
     is_rotation: it only changes the nonce, like the first turn after a lost one.
     outcomes: what it records, about sent_bytes in size; recorded: whether the server has all of it;
     returns: whether it hands jobs back.
-    looks: whether it reads what waits at gates, to find what became of admitted jobs.
+    looks: whether it reads what waits at gates, to learn about jobs that were admitted.
     starts: jobs that it reports as started. claiming: how many jobs it claims; starting: how many
     of those find a free worker; ahead: lanes whose turn comes later. jobs: to start now. left:
     ids that the server did not finish.

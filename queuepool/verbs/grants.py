@@ -79,7 +79,7 @@ CONSUMER = _grant("""
     du    zadd zrem unlink
     dg    sadd srem unlink
     ua    hset hdel unlink
-    ht    hset hdel
+    ht    hset hdel unlink
     dead  zadd zrem unlink
     at    hset hincrby hdel unlink
     cr    hset hsetnx hincrby hdel unlink

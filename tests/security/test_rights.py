@@ -34,7 +34,7 @@ ALIASES = {
     "hash": "", "found": "q g dg wk gq gr gg tr tn tt b bf br",
     "note[1]": "at cr er pr cn u uk mg lm",
     "fixed": "h c dl du dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg"
-    " lm ll gt ga gk ls mt pl bd fo mv",
+    " lm ll gt ga gk ls mt pl bd fo mv mn ht",
 }  # fmt: skip
 
 ADDING = {"hincrby", "hset"}  # what the part `add` does to its key

@@ -266,9 +266,13 @@ SERVER = (
         "CLIENT KILL TYPE normal", "CLIENT PAUSE 1", "CLIENT TRACKING ON",
         "SAVE", "BGSAVE", "BGREWRITEAOF", "MIGRATE 127.0.0.1 1 elsewhere 0 1",
     ),
+    sees(
+        "list the names of all keys of the server", "ops", b"partition_",
+        "SCAN 0 COUNT 10000", "KEYS *",
+    ),
     refused(
-        "list keys, listen to others, copy everything",
-        "KEYS *", "SCAN 0", "RANDOMKEY", "DBSIZE", "MONITOR", "SUBSCRIBE channel", "PSUBSCRIBE *",
+        "listen to others, copy everything",
+        "RANDOMKEY", "DBSIZE", "MONITOR", "SUBSCRIBE channel", "PSUBSCRIBE *",
         "SSUBSCRIBE channel", "PUBLISH channel text", "SLOWLOG GET", "SYNC", "PSYNC ? -1",
         "DUMP {p}:j", "OBJECT FREQ {p}:j", "MEMORY USAGE {p}:j", "SORT {p}:wk",
         "XREAD STREAMS {p}:cmd 0", "MULTI", "WATCH {p}:j",
