@@ -4,7 +4,8 @@ Each continuation starts once, with every result.
 
     open --continuation, delayed--> jobs --> seal      each call repeated until it is answered
 
-Half of the seeds without extras, limits and another pool have some. Their jobs fail, die, are
+Half of the seeds without extras, limits and another pool have some; crash points of batches are
+in tests/integration/client. Their jobs fail, die, are
 delivered again and are cancelled as all others.
 """
 
@@ -44,6 +45,7 @@ class Batches(Process):
         self._network, self._ledger = network, ledger
         self._random = r = random.Random(scenario.seed ^ 0xBA7C)
         plain = alone and scenario.extras is None and scenario.limits is None and not scenario.pool
+        plain = plain and scenario.finish_within_s > 2 * _DEADLINE_S  # a batch may wait until then
         self.jobs: dict[str, list[bytes]] = {}
         self.busy = 0
         for number in range(r.randint(1, 4) if plain and r.random() < 0.5 else 0):

@@ -47,6 +47,7 @@ _KEYED: tuple[tuple[Any, ...], ...] = (
     ("TYPE", "k"),
     ("SETBIT", "k", 0, 1),
     ("GETBIT", "k", 0),
+    ("SETRANGE", "k", 0, "a"),
     ("STRLEN", "k"),
     ("PERSIST", "k"),
     ("PEXPIRE", "k", _KEEP_MS),

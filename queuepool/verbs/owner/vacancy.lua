@@ -21,7 +21,8 @@ for t = 1, 4 do
 end
 local first = redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
 if first[2] and tonumber(first[2]) <= now then return 2 end
-for _, recorded in ipairs(redis.call('HVALS', base .. ':ht')) do
-  if recorded == '0' or recorded == '1' then return 2 end
+local recorded = redis.call('HGETALL', base .. ':ht')
+for i = 2, #recorded, 2 do
+  if recorded[i] == '0' or recorded[i] == '1' then return 2 end
 end
 return whole(counts[5]) > 0 and 1 or 0

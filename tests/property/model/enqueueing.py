@@ -9,7 +9,8 @@ from queuepool.models import JobId, Replayed
 from queuepool.models.tenants import tenant_of
 from queuepool.verbs.producer.verbs import Conflicts
 from tests.property.model import batching, gating
-from tests.property.model.names import size_of, tail_of
+from tests.property.model.holding import HELD
+from tests.property.model.names import size_of, tail_of, task_of
 from tests.property.model.records import Book, Bounds, Job, Place, Totals
 from tests.property.model.state import State
 
@@ -146,13 +147,14 @@ def expire(s: State, there: set[bytes]) -> int:
 def check_tiers(before: State, epoch: int, ids: Sequence[bytes]) -> None:
     """In strict order, fail when a tier was served while a higher one had jobs left.
 
-    Jobs that may not start are none: the claim that meets them ends them, or parks them.
+    Jobs that may not start are none: the claim that meets them ends, parks or delays them.
     """
     ready = {t: before.ready(t) for t in range(4)}
     for job_id in before.at(Place.READY):
         job = before.jobs[job_id]
         parks = job.gate and job.passed != b"%d" % epoch
-        ready[before.groups[job.group].place(job.tier)] -= bool(parks or before.is_late(job_id))
+        waits = parks or before.is_late(job_id) or before.tasks.get(task_of(job_id)) == HELD
+        ready[before.groups[job.group].place(job.tier)] -= bool(waits)
     for job_id in ids:
         tier = before.groups[before.jobs[job_id].group].place(before.jobs[job_id].tier)
         higher = [t for t in range(tier) if ready[t] > 0]

@@ -211,6 +211,7 @@ class PartitionMachine(BatchesMachine):
         assert self.run(verb) == enqueueing.configure_tenant(self.state, TENANT, on, most, weight)
 
     @rule(task=st.sampled_from(TASKS), on=st.sampled_from((False, True)))
+    @precondition(lambda self: not self.state.batches)
     def hold_a_task(self, task: str, on: bool) -> None:
         verb = produce.hold_task(task, on=on)
         assert self.run(verb) == holding.hold(self.state, task, on=on)
@@ -264,11 +265,12 @@ class PartitionMachine(BatchesMachine):
         seen, s = self.partition.observe(), self.state
         booked = len(s.at(Place.BOOKED))
         assert seen.ready == tuple(0 if s.held else s.ready(t) for t in range(4))
-        assert seen.held == s.kept(held=True) + (s.ready() if s.held else 0)
+        waiting = sum(holding.waits(s, s.jobs[i]) for i in s.at(Place.DELAYED))
+        assert seen.held == s.kept(held=True) + (s.ready() if s.held else 0) + waiting
         assert seen.capped == s.kept(held=False)
         assert seen.parked == len(s.at(Place.PARKED))
         assert (seen.jobs, seen.delayed, seen.in_flight, seen.dead) == (
-            len(s.jobs), len(s.at(Place.DELAYED)), booked, len(s.at(Place.DEAD)),
+            len(s.jobs), len(s.at(Place.DELAYED)) - waiting, booked, len(s.at(Place.DEAD)),
         )  # fmt: skip
         if s.jobs:
             job_id = sorted(s.jobs)[pick % len(s.jobs)]

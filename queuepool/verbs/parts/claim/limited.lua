@@ -46,11 +46,12 @@ for _, job in ipairs(parked) do
     end
   end
 end
--- Lanes that are empty now have none of them
+-- Lanes that are empty now have none of them. Of a seat that was dropped, as the group has changed
+-- its tier since, nothing was taken: its lane may have jobs.
 for _, t in ipairs(active) do
   for i = 1, served[t] do
     local lane = lanes[t][i]
-    if lane.limited and lane.take >= lane.size then
+    if lane.limited and lane.take > 0 and lane.take >= lane.size then
       redis.call('SREM', base .. ':ll', lane.home .. ':' .. lane.group)
     end
   end

@@ -66,7 +66,8 @@ def test_ends_go_to_the_homes_of_their_batches(world: World) -> None:
 
     one, two = world.turn()
 
-    assert list(one.verb.args) == [ONE, 0, b"d", b"0" * 11, b"1", ONE, 1, b"d", b"0" * 11, b"1"]
+    ends = [ONE, 0, b"d", b"0" * 11, b"1", ONE, 1, b"d", b"0" * 11, b"1"]
+    assert list(one.verb.args) == ["", *ends]
     assert (one.pool, two.pool, one.slot) == ("default", "video", 0)
     assert two.slot == 65
     assert (one.entries, two.entries) == ((b"1-0", b"3-0"), (b"2-0",))

@@ -37,7 +37,7 @@ class Rig:
                 return [int(self.leading), self.epoch, 1_000, 900, b"other:1", []]
             case "observe":
                 ready, lanes = [b"r2", b"5"], [0, 0, 1, 0]
-                return [1_000, ready, [], 5, 0, 0, 0, lanes, 40, 0, 0, [], b"0-0", 0, [], 0]
+                return [1_000, ready, [], 5, 0, 0, 0, lanes, 40, 0, 0, [], b"0-0", 0, [], 0, 0, []]
             case "command":
                 return [1, "-".join(map(str, verb.args[:2])).encode()]
             case _:

@@ -29,7 +29,7 @@ class Rig:
     def answer(self, _key: bytes, _verb: Verb[Any]) -> Any:
         counters = [b"done", b"%d" % self.done]
         now_ms = self.clock.now_s * 1000
-        return [now_ms, counters, [], 0, 0, 0, 0, [0] * 4, 0, 0, 0, [], b"0-0", 0, [], 0]
+        return [now_ms, counters, [], 0, 0, 0, 0, [0] * 4, 0, 0, 0, [], b"0-0", 0, [], 0, 0, []]
 
 
 @pytest.fixture
