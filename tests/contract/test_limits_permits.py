@@ -174,7 +174,7 @@ def test_who_got_a_token_has_left_the_line_although_it_has_permits(world: World)
             tokens.append([home.ask(owner(n), 1, held=1, wanted=1).tokens for n in (2, 1)])
         return tokens
 
-    for attempt in range(20):  # a machine that stalls would let the token ripen
+    for attempt in range(200):  # a machine that stalls would let the token ripen
         began_s = monotonic()
         tokens = granted(f"limit-{attempt}")
         if monotonic() - began_s < 0.1:
