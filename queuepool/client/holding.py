@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queuepool.client.effects import Follow, Steps
@@ -16,6 +16,7 @@ from queuepool.models.places import DEFAULT_POOL, partition_at
 from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.options import check_name, check_tier
+from queuepool.verbs import Verb
 from queuepool.verbs.producer import pools
 from queuepool.verbs.producer import verbs as produce
 
@@ -134,12 +135,9 @@ def hold(
 
 def _hold_task(config: PoolConfig, view: View, task: str, *, on: bool) -> Steps[int]:
     known = {DEFAULT_POOL: list(view.numbers)} | (yield from pools_in(config, view.numbers))
-    verb = produce.hold_task(task, on=on, version=view.version)
-    changed = 0
-    for name, numbers in known.items():
-        calls = [(number, verb) for number in numbers]
-        changed += sum((yield from ask_each(config.of(name), calls)))
-    return changed
+    return (
+        yield from _ask_pools(config, known, produce.hold_task(task, on=on, version=view.version))
+    )
 
 
 def _hold(
@@ -157,8 +155,16 @@ def _hold(
             f"pool={shown(pool)}: no consumer ran it here and no job was enqueued for it, so there "
             f"is nothing to hold or release; known pools: {', '.join(known)}"
         )
+    meant = known if pool is None else {pool: known[pool]}
+    return (yield from _ask_pools(config, meant, verb))
+
+
+def _ask_pools(
+    config: PoolConfig, known: Mapping[str, Sequence[int]], verb: Verb[Any]
+) -> Steps[int]:
+    """Ask the partitions of each pool; return how many say that they changed."""
     changed = 0
-    for name in known if pool is None else (pool,):
-        calls = [(number, verb) for number in known[name]]
+    for name, numbers in known.items():
+        calls = [(number, verb) for number in numbers]
         changed += sum(map(bool, (yield from ask_each(config.of(name), calls))))
     return changed
