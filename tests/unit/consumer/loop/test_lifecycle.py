@@ -113,6 +113,12 @@ def start(pool: QueuePool, registry: Registry) -> Iterator[Start]:
         each.stop()
 
 
+def lapse(pool: QueuePool) -> None:
+    """End the lease of the partition's owner."""
+    data = pool.servers["memory"].data(pool.partition(0).key)  # type: ignore[attr-defined]
+    data.owner.expires = 0
+
+
 def done(pool: QueuePool) -> int:
     return pool.partition(0).observe().counters.get("done", 0)
 
@@ -254,8 +260,7 @@ def test_one_that_lost_its_partition_ends_and_tells_its_handlers(
     pool.enqueue("t", partition_key="g")
     consumer = start()
     assert began.wait(10)
-    data = pool.servers["memory"].data(pool.partition(0).key)  # type: ignore[attr-defined]
-    data.owner.expires = 0
+    lapse(pool)
     pool.partition(0).acquire(lease_s=60, host="successor")
     consumer.ends()
 
@@ -293,11 +298,12 @@ def test_whoever_saw_an_outage_waits_for_one_lease_before_it_takes_anything(
 def test_the_wait_after_an_outage_begins_when_it_is_over(
     pool: QueuePool, server: Flaky, start: Start
 ) -> None:
-    pool.partition(0).acquire(lease_s=1, host="an owner that lives")
+    pool.partition(0).acquire(lease_s=60, host="an owner that lives")
     consumer = start(lease_s=2)
     wait_until(lambda: consumer.has(events.StandingBy))
     server.away = True
     wait_until(lambda: consumer.has(events.TurnFailed))
+    lapse(pool)
     threading.Event().wait(1.9)  # the outage itself: nearly as long as the wait that follows
     back_s = monotonic()
     server.away = False
@@ -310,13 +316,14 @@ def test_the_wait_after_an_outage_begins_when_it_is_over(
 def test_a_second_outage_within_the_wait_begins_it_anew(
     pool: QueuePool, server: Flaky, start: Start
 ) -> None:
-    pool.partition(0).acquire(lease_s=1, host="an owner that lives")
+    pool.partition(0).acquire(lease_s=60, host="an owner that lives")
     consumer = start(lease_s=3)
     wait_until(lambda: consumer.has(events.StandingBy))
     for _ in range(2):
         seen = server.tries
         server.away = True
         wait_until(lambda seen=seen: server.tries > seen)  # type: ignore[misc]
+        lapse(pool)
         back_s = monotonic()
         server.away = False
         threading.Event().wait(1.0)  # well within the wait
