@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from coordinator.core.doubts import doubt
 from coordinator.core.memory import PartitionMemory
-from coordinator.core.model import Observation, PartitionDecision, finished_total
+from coordinator.core.model import Observation, PartitionDecision
 from coordinator.core.planner import Planner
+from coordinator.core.reading import read
 from coordinator.core.replay.cycle import Cycle
 from coordinator.core.replay.world import Waits, World
 from coordinator.policy import Reading
@@ -143,14 +144,7 @@ class Shadow:
             return seen
         owner = state.owner
         self._count_change(seen.partition, owner.target)
-        reading = Reading(
-            at_s=seen.at_s,
-            backlog=state.backlog,
-            workers=max(owner.workers, 0),
-            busy=max(owner.busy, 0),
-            finished_total=max(finished_total(state), 0),
-            in_flight=max(state.in_flight, 0),
-        )
+        reading, _ = read(seen, state, owner)
         pair = self._partitions.get(seen.partition)
         if pair is None:
             pair = self._partitions[seen.partition] = _first(reading, owner)
