@@ -75,6 +75,13 @@ class CoordinatorSettings(_PolicyNumbers):
     move_share: int = setting(
         80, "Percentage of time that moves of slots may spend on calls to servers.", ge=1, le=100
     )
+    auto_moves: int = setting(
+        0,
+        "How often in an hour the leader may move slots off a hot partition by itself; 0: it only "
+        "advises.",
+        ge=0,
+        le=6,
+    )
 
     base_workers: int = setting(
         8, "Workers of an idle partition, unless COORDINATOR_MIN_WORKERS is set.", ge=1, le=512

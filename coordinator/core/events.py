@@ -184,6 +184,14 @@ class CallsLeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveBegun:
+    """The leader moves slots that nobody asked it to move. move: in words."""
+
+    move: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class FindingCame:
     """The doctor found something that it had not found before."""
 

@@ -82,3 +82,16 @@ class Finder:
             for dest, slots in ways.items():
                 return Way(number, dest, tuple(slots))
         return None
+
+
+def left_in(place: Partition) -> str:
+    """Return what a place has that is to be empty."""
+    state = place.observe()
+    if state.jobs:
+        return (
+            f"{state.jobs:,} jobs of partition {place.name} to end: others have their ids where "
+            "they are to go"
+        )
+    if state.untold:
+        return f"the owner of partition {place.name} to tell batches of {state.untold:,} ends"
+    return ""

@@ -10,6 +10,7 @@ from coordinator.loop.doctor import DoctorWatch
 from coordinator.loop.firing import ScheduleRunner
 from coordinator.loop.limit_watch import LimitWatch
 from coordinator.loop.moving import Mover
+from coordinator.loop.relieving import Reliever
 from coordinator.settings import CoordinatorSettings
 from coordinator.snapshots.limits import LimitBoard
 from coordinator.snapshots.moves import MoveBoard
@@ -48,9 +49,10 @@ def helpers(
     emit: Listener,
 ) -> list[Helper]:
     """Return the helpers, in the order in which they start. epoch: while this process leads."""
+    reliever = Reliever(boards.verdicts, settings.auto_moves, emit=emit)
     return [
         LimitWatch(pool, boards.limits),
         ScheduleRunner(pool, epoch, emit=emit),
-        Mover(pool, epoch, settings.move_share, board=boards.moves),
+        Mover(pool, epoch, settings.move_share, board=boards.moves, reliever=reliever),
         DoctorWatch(pool, store, boards.verdicts, others=others, emit=emit),
     ]

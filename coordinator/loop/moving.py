@@ -30,13 +30,14 @@ from coordinator.core.moves.copying import copying, copying_astray, copying_back
 from coordinator.core.moves.parts import fitting, next_way
 from coordinator.core.moves.recent import Recent
 from coordinator.loop.carrying import BehindError, Carrier, ChangedError, InterruptedMoveError
-from coordinator.loop.finding import Finder
+from coordinator.loop.finding import Finder, left_in
+from coordinator.loop.relieving import Reliever
 from coordinator.snapshots.moves import MoveBoard
+from coordinator.snapshots.verdict import VerdictBoard
 from queuepool.client.pool import QueuePool
 from queuepool.errors import MovedError
 from queuepool.errors.hindrances import start_thread
 from queuepool.models import RouteRecord
-from queuepool.partitions.partition import Partition
 from queuepool.routing.moves import Move, Stage, differing, move_text, read_move, table_of
 from queuepool.routing.ranges import read_slots, slots_text
 from queuepool.verbs.operator import verbs as operate
@@ -60,6 +61,7 @@ class Mover:
         share: float = 80,
         *,
         board: MoveBoard | None = None,
+        reliever: Reliever | None = None,
         interval_s: float = INTERVAL_S,
         drain_s: float = DRAIN_S,
         clock: Callable[[], float] = time.monotonic,
@@ -72,6 +74,7 @@ class Mover:
             pool, share=share / 100, drain_s=drain_s, going=self._going, rest=self._stopping.wait
         )
         self._finder = Finder(pool, self._carrier)
+        self._reliever = reliever or Reliever(VerdictBoard(), 0)
         self._forget()
         self._trouble = ""
         # A daemon, so that a hanging server does not keep the process from exiting.
@@ -95,6 +98,7 @@ class Mover:
         self._of_epoch = epoch
         if epoch != before:
             self._recent.forget()
+            self._reliever.forget()
         try:
             pause_s = self._step() if self._of_epoch else self._forget()
         except InterruptedMoveError:
@@ -122,7 +126,16 @@ class Mover:
             places = self._pool.places()
             changed = self._change(record, move, former="")
             self._carrier.tell(places, changed)  # who asks former places stops asking
+        elif record is not None:
+            self._relieve(record, move)
         return self._forget()
+
+    def _relieve(self, record: RouteRecord, last: Move | None) -> None:
+        """Begin a move that nobody asked for, where that is allowed and helps."""
+        found = self._reliever.wanted(self._pool.config.topology.view, last)
+        if found is not None:
+            with self._reliever.telling(found):
+                self._begin(record, found.move)
 
     def _forget(self) -> float:
         """Assume nothing of what earlier steps did."""
@@ -275,7 +288,7 @@ class Mover:
         """Retire partitions that are not needed, and end the move."""
         places = self._pool.places()
         for place in places:
-            if place.number in move.emptied and (what := _left_in(place)):
+            if place.number in move.emptied and (what := left_in(place)):
                 self._wait_for(record, move, what)
                 return self._interval_s
         self._carrier.thaw(places, record.version)
@@ -284,16 +297,3 @@ class Mover:
         self._open(record, ended, **records.over(self._pool.config.topology.view, move))
         _log.info("the move %s has ended: %s", move.text, ended.stage)
         return self._forget()
-
-
-def _left_in(place: Partition) -> str:
-    """Return what a place has that is to be empty."""
-    state = place.observe()
-    if state.jobs:
-        return (
-            f"{state.jobs:,} jobs of partition {place.name} to end: others have their ids where "
-            "they are to go"
-        )
-    if state.untold:
-        return f"the owner of partition {place.name} to tell batches of {state.untold:,} ends"
-    return ""

@@ -50,6 +50,8 @@ class LogEntries:
                     self._scaling("not obeyed", f"the scaling record, version {version}", problem)
             case e.CycleEnded(_, snapshot):
                 self._cycle_ended(snapshot)
+            case e.MoveBegun(move, why):
+                self._act("move", move.removeprefix("of "), why)
             case e.FindingCame(finding):
                 self._finding("found", finding.subject, f"{finding.kind}: {finding.what}")
             case e.FindingWent(finding):
@@ -65,6 +67,19 @@ class LogEntries:
                 who=self._me,
                 why=why,
                 outcome=outcome,
+            )
+        )
+
+    def _act(self, what: str, subject: str, why: str) -> None:
+        self._write(
+            LogEntry(
+                kind=LogKind.ACT,
+                what=what,
+                subject=subject,
+                who=self._me,
+                via="COORDINATOR_AUTO_MOVES",
+                why=why,
+                outcome="began",
             )
         )
 

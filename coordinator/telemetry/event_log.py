@@ -137,6 +137,8 @@ def _tell_others(log: logging.Logger, event: object) -> None:
             )
         case e.ScheduleFired() | e.SchedulePassed() | e.ScheduleFailed():
             _tell_schedule(log, event)
+        case e.MoveBegun(move, why):
+            log.info("a move %s begins, as %s", move, why)
         case e.FindingCame() | e.FindingWent():
             _tell_finding(log, event)
 

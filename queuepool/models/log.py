@@ -13,8 +13,9 @@ MAX_PAGE = 1_000
 class LogKind(StrEnum):
     """What an entry is about. Each kind is kept by itself, so none pushes out another.
 
-    act: what a person did. finding: what the doctor found, or no longer finds. leader: who decides.
-    owner: consumers that came to partitions, or left them. scaling: worker counts that changed.
+    act: what a person did, or the leader in place of one. finding: what the doctor found, or no
+    longer finds. leader: who decides. owner: consumers that came to partitions, or left them.
+    scaling: worker counts that changed.
     """
 
     ACT = "act"

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coordinator.loop.moving import Mover
+from coordinator.loop.relieving import Reliever
 from coordinator.snapshots.moves import MoveBoard
+from coordinator.snapshots.verdict import VerdictBoard
 from queuepool import PoolConfig, QueuePool
 from queuepool.partitions.route import Leave
 from queuepool.protocol import codec
@@ -56,6 +58,7 @@ class Queue:
     def __init__(self, servers: int = 1) -> None:
         self.server, self.now_s = Mortal(), 0.0
         self.servers = {"main": self.server}
+        self.verdicts, self.auto_moves, self.told = VerdictBoard(), 0, list[object]()
         if servers == 2:
             self.servers["big"] = Mortal()
         self.app, self.ops = self.pool(), self.pool()
@@ -79,6 +82,13 @@ class Queue:
             lambda: EPOCH,
             share=100,
             board=self.board,
+            reliever=Reliever(
+                self.verdicts,
+                self.auto_moves,
+                emit=self.told.append,
+                clock=lambda: self.now_s,
+                wall=lambda: self.now_s + 1e9,
+            ),
             interval_s=0.0,
             drain_s=0.0,
             clock=lambda: self.now_s,

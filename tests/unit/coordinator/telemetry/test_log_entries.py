@@ -101,6 +101,17 @@ def test_findings_are_kept_when_they_come_and_go_by_the_leader_alone() -> None:
     assert desk.hear(e.FindingWent(FOUND)) == []
 
 
+def test_a_move_that_the_leader_begins_by_itself_is_kept_with_its_reason() -> None:
+    [found] = Desk().hear(e.MoveBegun("of slot 17 to partition 5", "partition 3 is hot"))
+
+    assert (found.kind, found.what, found.subject) == (
+        LogKind.ACT,
+        "move",
+        "slot 17 to partition 5",
+    )
+    assert (found.why, found.via) == ("partition 3 is hot", "COORDINATOR_AUTO_MOVES")
+
+
 def test_a_decision_that_changes_a_count_is_kept_with_its_reason() -> None:
     found = Desk().hear(decided(3, 4, 32), decided(4, 8, 8), cycle())
 
