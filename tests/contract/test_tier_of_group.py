@@ -208,6 +208,18 @@ def test_parked_jobs_wait_in_the_new_tier_at_their_gates(world: World) -> None:
     assert world.partition.audit(repair=False).clean
 
 
+def test_limits_hold_for_what_a_claim_leaves_when_it_meets_a_seat_from_before(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ids("g", 3), limits=b"mail")
+    admit(owned, 3)
+    move(world, Tier.CRITICAL)
+
+    first, second = w.claim(owned, 2, weights=(1, 1, 1, 1)), w.claim(owned, 1)
+
+    assert first.limits == [b"g0", b"mail", b"g1", b"mail"]
+    assert second.limits == [b"g2", b"mail"]
+
+
 def test_parked_jobs_of_two_tiers_meet_older_ones_first(world: World) -> None:
     owned = world.own()
     w.enqueue(world, ids("g", 450), tier=3, limits=b"mail")
