@@ -91,9 +91,13 @@ class PartitionData(Keyspace):
         return job_id is not None and (job_id in self.delayed or self.gates.is_parked(job_id))
 
     def expire_group(self, group: Group) -> None:
-        """Forget a group without work or dead jobs: after a minute per job, at most a day."""
+        """Forget a group without work or dead jobs: after a minute per job, at most a day.
+
+        One that changed its tier after a day, by which its older seats are gone.
+        """
         if group.left <= 0 and group.dead <= 0:
-            kept = min(DAY_MS, MINUTE_MS * max(group.total, 1))
+            minutes = 1440 if group.moved and group.total > 0 else max(group.total, 1)
+            kept = min(DAY_MS, MINUTE_MS * minutes)
             group.expires = self.now + max(kept, group.keep)
 
     def remember(self, member: bytes) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from queuepool.testing.data import PartitionData
+from queuepool.testing.data import DAY_MS, PartitionData
 from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.keyspace import Args
 from queuepool.testing.moving import change_tier, to_gates
@@ -33,6 +33,8 @@ def configure(p: PartitionData, args: Args) -> Any:
     places = [group.place(tier) for tier in TIERS]
     _set(p, group, settings)
     group.keep = keep or group.keep
+    if before[4] != group.tier and group.total > 0:
+        keep = max(keep, DAY_MS)
     if keep and group.left <= 0 and group.dead <= 0:
         group.expires = max(group.expires or 0, p.now + keep)
     if before == (*group.settings, group.keep, group.spread):

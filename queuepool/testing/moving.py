@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 def counts(p: PartitionData, seat: Seat) -> bool:
     """Return whether a seat is not one from before its group changed its tier."""
-    return seat.group not in p.managed or seat.served_ms >= p.groups[seat.group].moved
+    group = p.find_group(seat.group)
+    return group is None or seat.served_ms >= group.moved
 
 
 def seated_lanes(p: PartitionData) -> set[Lane]:

@@ -177,7 +177,7 @@ class Plan:
         return taken
 
     def _ring(self, seat: Seat) -> Ring:
-        group = self._p.groups.get(seat.group) if seat.group in self._p.managed else None
+        group = self._p.find_group(seat.group)
         return self._p.seats.tiers[group.place(seat.tier) if group else seat.tier]
 
     def _take(
@@ -205,7 +205,7 @@ class Plan:
                 seats.append(turn.seat._replace(served_ms=self._since(turn.seat)))
 
     def _since(self, seat: Seat) -> int:
-        group = self._p.groups.get(seat.group) if seat.group in self._p.managed else None
+        group = self._p.find_group(seat.group)
         return max(self._p.now, group.moved) if group else self._p.now
 
     def _take_of_lane(self, turn: Turn, taken: list[tuple[bytes, int]]) -> tuple[bool, bool]:

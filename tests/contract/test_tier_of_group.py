@@ -134,6 +134,47 @@ def test_seats_from_before_are_gone_when_a_claim_meets_them(world: World) -> Non
     assert sum(map(len, snapshot(world)["rings"])) == 0
 
 
+def test_a_claim_that_meets_only_marks_of_a_group_drops_its_seats_from_before(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ids("g", 6))
+    move(world, Tier.CRITICAL)
+    for job_id in ids("g", 6):
+        world.partition.run(produce.cancel(job_id))
+
+    w.claim(owned, 4, weights=(1, 1, 1, 1))
+    assert list(map(len, snapshot(world)["rings"])) == [1, 0, 0, 0]
+
+    w.claim(owned, 4)
+    assert sum(map(len, snapshot(world)["rings"])) == 0
+
+
+def test_a_group_is_remembered_while_seats_from_before_may_be_left(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ids("g", 2))
+    move(world, Tier.CRITICAL)
+    w.finish(owned, w.claim(owned, 2, weights=STRICT))  # it looks at no other ring
+    world.advance(3600)
+
+    w.enqueue(world, ids("n", 2))
+
+    assert world.partition.group(b"g").tier is Tier.CRITICAL
+    assert list(map(len, snapshot(world)["rings"])) == [1, 0, 1, 0]  # the other one does not count
+
+
+def test_a_group_that_moves_after_its_end_is_remembered_as_long(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ids("g", 2))
+    for job_id in ids("g", 2):
+        world.partition.run(produce.cancel(job_id))
+    move(world, Tier.CRITICAL)
+    world.advance(3600)
+
+    assert world.partition.group(b"g").tier is Tier.CRITICAL
+    w.claim(owned)
+    world.advance(86_400)
+    assert world.partition.group(b"g").total == 0
+
+
 def test_lanes_of_several_tiers_of_a_group_meet_in_one(world: World) -> None:
     owned = world.own()
     for tier in range(4):

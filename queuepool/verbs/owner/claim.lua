@@ -42,11 +42,12 @@ if known[2] then return {now, {}, {}, {}, {}, 0} end
 local traces = known[4]
   and redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr') > 0
 local tried = traces and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
-local managed, bounded, asks, late, limited = false, false, false, false, false
+local managed, bounded, asks, late, limited, marked = false, false, false, false, false, false
 local tasks, held, roused -- whether any are on record; those held, and how their bodies begin
 if known[3] then
   managed, bounded = redis.call('HLEN', base .. ':mg') > 0, redis.call('HLEN', base .. ':mt') > 0
   asks = redis.call('EXISTS', base .. ':uk', base .. ':ex', base .. ':ll') > 0
+  marked = redis.call('HLEN', base .. ':cx') > 0
   -- uses: claim/held_tasks
 end
 -- uses: claim/look
@@ -78,7 +79,7 @@ end
 if foreign then
   -- uses: make_way
 end
-if known[3] and not managed and not bounded and not asks and not tasks
+if known[3] and not managed and not bounded and not asks and not tasks and not marked
   and redis.call('EXISTS', base .. ':lm') == 0 then redis.call('HDEL', c, 'rare') end
 if known[4] and not traces then redis.call('HDEL', c, 'tried') end
 -- uses: claim/take, claim/reseat

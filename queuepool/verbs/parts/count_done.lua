@@ -11,10 +11,11 @@ local function count_done(g, n, text)
   if left > 0 then done = redis.pcall('HINCRBY', g, 'done', text) end
   -- The first ones: nothing else may have ended before
   local first = done == n and tonumber(redis.call('HGET', g, 'total')) ~= left + n
-  local total, dead, keep
+  local total, dead, keep, moved
   if left <= 0 or first or type(done) ~= 'number' then
     local before
-    total, dead, before, keep = unpack(redis.call('HMGET', g, 'total', 'dead', 'done', 'keep'))
+    total, dead, before, keep, moved = unpack(redis.call('HMGET', g, 'total', 'dead', 'done',
+      'keep', 'moved'))
     total, dead = tonumber(total) or 0, tonumber(dead) or 0
     if not before or first then -- an earlier version derived done from the other states
       before = total - left - n - dead

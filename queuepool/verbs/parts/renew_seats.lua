@@ -7,6 +7,7 @@ local function renew_seats(group)
   local _, moved = place_of(f)
   moved = math.max(now, moved) + 1 -- above the stamp of every seat
   redis.call('HSET', g, 'moved', string.format('%.0f', moved))
+  redis.call('HSET', base .. ':c', 'rare', 1) -- claims ask, also when only marks are left
   for t = 0, 3 do
     local lane = {tier = t, group = group, since = moved}
     lane.ring = place_of(f, t)

@@ -12,7 +12,7 @@ from tests.property.model import batching, gating
 from tests.property.model.holding import HELD
 from tests.property.model.names import size_of, tail_of, task_of
 from tests.property.model.records import Book, Bounds, Job, Place, Totals
-from tests.property.model.state import State
+from tests.property.model.state import DAY_S, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +216,6 @@ def configure(
         return None
     before = target.most, target.serial, target.weight, target.tier, target.keep_s
     target.keep_s = keep_s or target.keep_s
-    if keep_s and target.left == target.dead == 0:
-        target.forget_s = max(target.forget_s or 0, s.now_s + keep_s)
     after = target.keep_s
     target.most = target.most if most is None else most
     target.serial = target.serial if serial is None else serial
@@ -225,6 +223,10 @@ def configure(
     if tier is not None:
         target.tier = None if tier < 0 else tier
         target.moved = target.moved or target.tier is not None
+    if before[3] != target.tier and target.total:
+        keep_s = max(keep_s, DAY_S)
+    if keep_s and target.left == target.dead == 0:
+        target.forget_s = max(target.forget_s or 0, s.now_s + keep_s)
     changed = before != (target.most, target.serial, target.weight, target.tier, after)
     if changed:
         target.forget_next()

@@ -214,7 +214,8 @@ class State:
     def end(self, job_id: bytes, how: str) -> None:
         """Forget a job that is nowhere any more; every life of an id ends once.
 
-        A group without any is forgotten a minute a job after its end, at most a day.
+        A group without any is forgotten a minute a job after its end, at most a day; after a day
+        if it ever changed its tier.
         """
         job = self.jobs.pop(job_id)
         assert job.birth not in self.ended, f"{job_id!r} ended as {self.ended[job.birth]} before"
@@ -231,7 +232,8 @@ class State:
             self.remember(job_id)
         setattr(group, how, getattr(group, how) + 1)
         if group.left == 0 and group.dead == 0:
-            group.forget_s = self.now_s + max(group.keep_s, min(DAY_S, MINUTE_S * group.total))
+            soon_s = DAY_S if group.moved else min(DAY_S, MINUTE_S * group.total)
+            group.forget_s = self.now_s + max(group.keep_s, soon_s)
 
     def free_key(self, job_id: bytes) -> None:
         """Free the key that a job holds, if it does."""

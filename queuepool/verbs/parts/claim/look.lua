@@ -12,9 +12,9 @@ if shortest then
   -- uses: claim/shortest
 end
 -- Of managed groups and tenants, if any: how many jobs may be taken (seats.bounds: of tenants). By
--- ring: turns that their weights add, whether it has one lane
+-- ring: turns that their weights add, whether it has one lane. marked: marks may be in lanes
 local rooms, extra, alone
-if managed or bounded then
+if managed or bounded or marked then
   -- uses: whole, ours
   extra, alone = {}, {}
   for _, t in ipairs(active) do extra[t], alone[t] = 0, redis.call('LLEN', rings[t]) == 1 end
@@ -23,7 +23,7 @@ if managed or bounded then
     seats.bounds = bounds
   end
 end
-if managed then
+if managed or marked then
   -- uses: ours, claim/rooms
   redis.call('ZCARD', base .. ':dl') -- `tune` touches it
 end
