@@ -10,6 +10,7 @@ from queuepool.models.flows import BatchState, EndOf
 from queuepool.protocol import codec
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.batches import (
     BATCH,
@@ -59,6 +60,36 @@ def test_the_end_of_a_job_is_told_by_the_script_that_ends_it(world: World) -> No
     told = {note.job_id: note.end for note in notes(owned)}
 
     assert told == dict(zip([*ids[:3], ids[4]], [b"d", b"x", b"c", b"c"], strict=True))
+
+
+def test_the_ends_of_one_call_are_told_in_the_order_in_which_it_meets_the_jobs(
+    world: World,
+) -> None:
+    owned = world.own()
+    open_batch(world, 0, seal=False)
+    for job_id, tier in zip(ids_of(3), (2, 0, 1), strict=True):
+        w.enqueue(world, [job_id], tier=tier, expires_ms=1000)
+    world.advance(2)
+    w.claim(owned, weights=w.STRICT)
+    assert [(note.job_id[-1], note.end) for note in notes(owned)] == [
+        ("1", b"e"),
+        ("2", b"e"),
+        ("0", b"e"),
+    ]
+
+
+def test_a_job_that_waits_for_the_release_of_its_task_tells_its_end_once(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 0, seal=False)
+    w.enqueue(world, ids_of(1), task="mail")
+    world.partition.run(produce.hold_task("mail", on=True))
+    w.claim(owned)
+    w.enqueue(world, ids_of(2)[1:], tier=0)
+    assert notes(owned) == []
+
+    world.partition.cancel_group(b"g")
+
+    assert [(note.job_id[-1], note.end) for note in notes(owned)] == [("1", b"c"), ("0", b"c")]
 
 
 def test_jobs_of_no_batch_tell_nothing(world: World) -> None:

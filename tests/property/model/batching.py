@@ -20,10 +20,15 @@ _LETTERS = {"done": b"d", "cancelled": b"c", "expired": b"e", "evicted": b"v", "
 
 @dataclass(slots=True)
 class Told:
-    """A note that is stored: of a job, how it ended. heard: whether its batch was told."""
+    """A note that is stored: of a job, how it ended. heard: whether its batch was told.
+
+    call: which noted it. The notes of one call come in the order in which its script met the jobs,
+    which the model does not know.
+    """
 
     job_id: bytes
     end: bytes
+    call: int
     heard: bool = False
 
 
@@ -52,7 +57,20 @@ class Batch:
 def note(s: State, job_id: bytes, how: str | bytes) -> None:
     """A job ended, died or came back: a batch is to hear of it, if it is of one."""
     if b"~" in job_id:
-        s.told.append(Told(job_id, _LETTERS[how] if isinstance(how, str) else how))
+        s.told.append(Told(job_id, _LETTERS[how] if isinstance(how, str) else how, s.call))
+
+
+def put_in_order(s: State, noted: list[tuple[bytes, bytes]]) -> None:
+    """Take over the order of the notes of each call. noted: jobs and their ends, as stored."""
+    left, ordered = list(s.told), list[Told]()
+    for job_id, end in noted:
+        same = [told for told in left if (told.job_id, told.end) == (job_id, end)]
+        assert same, f"I13: {job_id!r} is noted as {end!r}, not one of {left}"
+        assert same[0].call == left[0].call, f"I13: {same[0]} overtook {left[0]}"
+        ordered.append(same[0])
+        left.remove(same[0])
+    assert not left, f"I13: nothing is noted of {left}"
+    s.told = ordered
 
 
 def open_batch(s: State, name: bytes, how: str) -> bool | str:

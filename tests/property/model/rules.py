@@ -211,7 +211,6 @@ class PartitionMachine(BatchesMachine):
         assert self.run(verb) == enqueueing.configure_tenant(self.state, TENANT, on, most, weight)
 
     @rule(task=st.sampled_from(TASKS), on=st.sampled_from((False, True)))
-    @precondition(lambda self: not self.state.batches)
     def hold_a_task(self, task: str, on: bool) -> None:
         verb = produce.hold_task(task, on=on)
         assert self.run(verb) == holding.hold(self.state, task, on=on)
