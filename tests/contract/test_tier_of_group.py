@@ -140,8 +140,10 @@ def test_a_claim_that_meets_only_marks_of_a_group_drops_its_seats_from_before(wo
     move(world, Tier.CRITICAL)
     for job_id in ids("g", 6):
         world.partition.run(produce.cancel(job_id))
+    world.advance(3600)
 
-    w.claim(owned, 4, weights=(1, 1, 1, 1))
+    w.claim(owned, 2, weights=STRICT)  # it looks at no other ring
+    w.claim(owned, 2, weights=(1, 1, 1, 1))
     assert list(map(len, snapshot(world)["rings"])) == [1, 0, 0, 0]
 
     w.claim(owned, 4)
