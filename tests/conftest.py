@@ -158,7 +158,7 @@ def no_leaked_threads() -> Iterator[None]:
         return [t for t in threading.enumerate() if t not in before and not t.daemon]
 
     try:
-        wait_until(lambda: not leaked(), timeout_s=3.0)
+        wait_until(lambda: not leaked(), timeout_s=30.0)
     except AssertionError:
         names = ", ".join(sorted(thread.name for thread in leaked()))
         pytest.fail(f"threads still run after the test: {names}; stop or join what started them")

@@ -8,12 +8,14 @@ from pathlib import Path
 
 def wait_until(
     predicate: Callable[[], object],
-    timeout_s: float = 10.0,
+    timeout_s: float = 60.0,
     message: str = "the awaited condition",
     *,
     interval_s: float = 0.01,
 ) -> None:
     """Return as soon as `predicate()` is true; fail the test when `timeout_s` runs out first.
+
+    That is long, since a busy machine may stop a process for seconds; one that passes is quick.
 
     The predicate is asked at least once, and once more at the very end, so a test that was
     starved of CPU does not fail over a condition that holds by now.
