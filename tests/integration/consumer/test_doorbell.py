@@ -19,6 +19,14 @@ from queuepool.verbs.scripts import script
 from tests.conftest import ServerFactory
 from tests.waiting import wait_until
 
+LONG_S = 60.0  # what takes half of it was not woken
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server gives a wait up so late that a stall of this process is no matter."""
+    monkeypatch.setattr("queuepool.servers.doorbell._BLOCK_S", LONG_S)
+
 
 @pytest.fixture
 def key(stage: str) -> bytes:
@@ -60,24 +68,34 @@ def waited(bell: Doorbell, timeout_s: float) -> tuple[bytes | None, float]:
     return token, time.monotonic() - began
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_ring_before_the_wait_makes_it_return_at_once(bell: Doorbell) -> None:
     bell.ring()
-    token, took_s = waited(bell, 10)
-    assert (token, took_s < 2) == (None, True)
+    token, took_s = waited(bell, LONG_S)
+    assert token is None
+    assert took_s < LONG_S / 2
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_ring_during_the_wait_ends_it(bell: Doorbell) -> None:
-    timer = later(0.1, bell.ring)
-    token, took_s = waited(bell, 10)
+    rung: list[float] = []
+
+    def ring() -> None:
+        rung.append(time.monotonic())
+        bell.ring()
+
+    timer = later(0.1, ring)
+    token, took_s = waited(bell, LONG_S)
+    assert rung  # it did not return before
     timer.join()
     assert token is None
-    assert 0.05 < took_s < 3
+    assert took_s < LONG_S / 2
 
 
 def test_each_ring_wakes_once(bell: Doorbell) -> None:
     for _ in range(5):
         bell.ring()
-    bell.wait(10)
+    bell.wait(LONG_S)
     waited(bell, 0.0)  # a second, stale wake-up is allowed
     token, took_s = waited(bell, 0.2)
     assert token is None
@@ -86,22 +104,25 @@ def test_each_ring_wakes_once(bell: Doorbell) -> None:
 
 def test_without_any_event_it_sleeps_for_the_timeout(bell: Doorbell) -> None:
     bell.wait(0.05)
-    _, took_s = waited(bell, 0.3)
-    assert 0.29 <= took_s < 2
+    took = [waited(bell, 0.3)[1]]
+    while took[-1] >= 2 and len(took) < 5:  # the machine may have stopped us
+        took.append(waited(bell, 0.3)[1])
+    assert 0.29 <= min(took) < 2
 
 
 @pytest.mark.parametrize("token", [b"w", b"d", b"c"])
+@pytest.mark.usefixtures("unhurried")
 def test_a_token_is_returned_whether_it_came_before_or_during_the_wait(
     bell: Doorbell, client: redis.Redis, key: bytes, token: bytes
 ) -> None:
     client.rpush(key + b":wk", token)
-    assert waited(bell, 10)[0] == token
+    assert bell.wait(LONG_S) == token
 
     timer = later(0.1, lambda: client.rpush(key + b":wk", token))
-    got, took_s = waited(bell, 10)
+    got, took_s = waited(bell, LONG_S)
     timer.join()
     assert got == token
-    assert took_s < 3
+    assert took_s < LONG_S / 2
 
 
 def test_a_ring_and_a_token_at_once_lose_neither(
@@ -116,6 +137,7 @@ def test_a_ring_and_a_token_at_once_lose_neither(
         assert tokens[-1] == b"w"
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_no_ring_is_lost_among_many(bell: Doorbell) -> None:
     # Workers append first and ring then; whoever waits after each ring must see every item.
     items: list[int] = []
@@ -129,14 +151,12 @@ def test_no_ring_is_lost_among_many(bell: Doorbell) -> None:
     threads = [threading.Thread(target=work, args=(1000 * k,)) for k in range(3)]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + 20
-    while seen < 1500 and time.monotonic() < deadline:
-        began = time.monotonic()
-        bell.wait(5.0)
-        assert time.monotonic() - began < 4.5, "a ring was lost"
+    while seen < 1500:
+        _, took_s = waited(bell, LONG_S)
+        assert took_s < LONG_S - 0.5, "a ring was lost"
         seen = len(items)
     for thread in threads:
-        thread.join(5)
+        thread.join(LONG_S)
     assert seen == 1500
 
 
@@ -160,47 +180,43 @@ def test_it_hears_again_after_its_connection_was_killed(
 ) -> None:
     bell.wait(0.05)
     client.client_kill_filter(_type="normal", skipme=True)
-    token = None
     client.rpush(key + b":wk", b"w")
-    for _ in range(50):
-        token = token or bell.wait(0.1)
-    assert token == b"w"
+    wait_until(lambda: bell.wait(0.1) == b"w")
 
 
 def test_it_hears_again_after_the_server_was_restarted(
     server_factory: ServerFactory, key: bytes
 ) -> None:
     embedded = server_factory()
-    server = Server(embedded.url, timeout_s=5.0)
+    server = Server(embedded.url, timeout_s=LONG_S)
     bell = server.doorbell(key)
     try:
         bell.wait(0.05)
         embedded.kill()
         for _ in range(10):  # away: it neither raises nor spins nor blocks
             _, took_s = waited(bell, 0.05)
-            assert took_s < 3.0
+            assert took_s < LONG_S / 2
         embedded.start()
         with redis.Redis.from_url(embedded.url) as client:
             client.rpush(key + b":wk", b"w")
 
-        wait_until(lambda: bell.wait(0.1) == b"w", 5.0)
+        wait_until(lambda: bell.wait(0.1) == b"w")
     finally:
         bell.close()
         server.close()
 
 
 def test_a_server_that_is_away_does_not_make_it_spin(key: bytes) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = Server(f"redis://127.0.0.1:{port}/0", timeout_s=1.0)
-    bell = server.doorbell(key)
-    began, rounds = time.monotonic(), 0
-    while time.monotonic() - began < 0.5:
-        bell.wait(0.1)
-        rounds += 1
-    bell.close()
-    server.close()
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+        server = Server(f"redis://127.0.0.1:{nobody.getsockname()[1]}/0", timeout_s=1.0)
+        bell = server.doorbell(key)
+        began, rounds = time.monotonic(), 0
+        while time.monotonic() - began < 0.5:
+            bell.wait(0.1)
+            rounds += 1
+        bell.close()
+        server.close()
     assert rounds <= 8
 
 
@@ -212,13 +228,13 @@ def test_a_stalled_server_delays_nobody_who_rings_and_is_heard_again(
     server = Server(embedded.url, timeout_s=0.3)
     bell = server.doorbell(key)
     try:
-        bell.wait(0.05)
+        wait_until(lambda: bell.wait(0.05) or bell._link is not None)
+        half_open = bell._link
         os.kill(embedded.pid, signal.SIGSTOP)
         timer = later(0.1, bell.ring)
-        _, took_s = waited(bell, 10)
+        _, took_s = waited(bell, LONG_S)
         timer.join()
-        assert took_s < 3
-        half_open = bell._link
+        assert took_s < LONG_S / 2
         wait_until(lambda: bell.wait(0.1) or bell._link is not half_open)
         os.kill(embedded.pid, signal.SIGCONT)
         with redis.Redis.from_url(embedded.url) as client:
@@ -246,9 +262,8 @@ def test_a_connection_that_only_seems_open_is_dropped_in_time(
             drop()
 
         monkeypatch.setattr(bell, "_drop", note_and_drop)
-        for _ in range(8):
-            _, took_s = waited(bell, 0.1)
-            assert took_s < 3.0
+        took = sorted(waited(bell, 0.1)[1] for _ in range(8))
+        assert took[4] < 3.0  # the machine may have stopped us meanwhile
         assert dropped
         bell.close()
         server.close()
@@ -256,7 +271,7 @@ def test_a_connection_that_only_seems_open_is_dropped_in_time(
 
 def claimed(bell: Doorbell) -> object:
     """Wait until the armed verb was answered."""
-    for _ in range(100):
+    for _ in range(int(LONG_S / 0.1)):
         bell.wait(0.1)
         reply = bell.answer()
         if reply is not None:
@@ -264,6 +279,7 @@ def claimed(bell: Doorbell) -> object:
     raise AssertionError("never answered")
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_an_armed_verb_runs_with_the_token_and_not_before(
     bell: Doorbell, client: redis.Redis, key: bytes
 ) -> None:
@@ -275,7 +291,7 @@ def test_an_armed_verb_runs_with_the_token_and_not_before(
     client.zadd(key + b":fl:7", {b"job": 1})
     client.rpush(key + b":wk", b"w")
 
-    assert bell.wait(10) == b"w"
+    assert bell.wait(LONG_S) == b"w"
     assert bell.answer() == [b"job"]
     assert bell.answer() is None
 
@@ -287,9 +303,10 @@ def test_an_armed_verb_runs_without_a_token_after_a_second(
     began = time.monotonic()
     assert bell.arm(BOOK)
     assert claimed(bell) == []
-    assert 0.9 < time.monotonic() - began < 4
+    assert time.monotonic() - began > 0.9
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_an_armed_verb_behind_a_wait_under_way_comes_with_its_token(
     bell: Doorbell, client: redis.Redis, key: bytes
 ) -> None:
@@ -297,7 +314,7 @@ def test_an_armed_verb_behind_a_wait_under_way_comes_with_its_token(
     bell.wait(0.05)
     client.rpush(key + b":wk", b"c")
     assert bell.arm(BOOK)
-    assert bell.wait(10) == b"c"
+    assert bell.wait(LONG_S) == b"c"
     assert bell.answer() == []
 
 
@@ -324,6 +341,7 @@ def test_a_verb_that_is_given_up_is_answered_at_once(
     assert bell.answer() is None
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_an_armed_verb_that_the_server_does_not_know_is_answered_with_an_error(
     bell: Doorbell, client: redis.Redis, key: bytes
 ) -> None:
@@ -334,7 +352,7 @@ def test_an_armed_verb_that_the_server_does_not_know_is_answered_with_an_error(
     assert isinstance(claimed(bell), UnavailableError)
     assert bell.wait(0.05) is None  # the connection is in order
     client.rpush(key + b":wk", b"w")
-    assert bell.wait(10) == b"w"
+    assert bell.wait(LONG_S) == b"w"
 
 
 def connected(client: redis.Redis, lifeline: str) -> bool:
@@ -388,4 +406,6 @@ def test_no_more_than_two_connections_are_kept_open(
         bell.disarm()
         bell.answer()
 
+    # The server learns of an end after its client
+    wait_until(lambda: sum(connected(client, lifeline) for lifeline in seen) <= 2)
     assert sum(connected(client, lifeline) for lifeline in seen) == 2
