@@ -18,6 +18,7 @@ from queuepool import JobContext, Registry
 from queuepool.client.pool import QueuePool
 from queuepool.errors import FencedError, LocalError, UnavailableError
 from queuepool.models import RouteRecord
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.servers import Reply
 from queuepool.testing import MemoryPool, MemoryServer
 from queuepool.verbs.owner import verbs as own
@@ -53,7 +54,7 @@ class Running:
         self.ends()
 
     def ends(self) -> None:
-        self._thread.join(20)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
 
@@ -157,7 +158,7 @@ def test_an_owner_without_a_bell_gives_its_partition_back_and_tries_again(
     server.no_bells = 2
     consumer = start(lease_s=30)
     pool.enqueue("t", partition_key="g")
-    assert ran.wait(20)
+    assert ran.wait(60)
 
     failed = [each for each in consumer.reported if isinstance(each, events.TurnFailed)]
     assert [type(each.error) for each in failed] == [LocalError, LocalError]
@@ -195,7 +196,7 @@ def test_it_waits_out_an_outage_and_tells_when_its_lease_may_be_over(
     @registry.task(name="t")
     def handler(n: int) -> None:
         began.append(n)
-        gate.wait(20)
+        gate.wait(60)
 
     consumer = start(workers=1, lease_s=1)
     pool.enqueue("t", {"n": 0}, partition_key="g")
@@ -220,19 +221,19 @@ def test_an_owner_that_renews_and_records_or_claims_nothing_is_seen_to_stall(
     def handler() -> None:
         began.set()
 
-    consumer = start(lease_s=2, workers=1, poll_s=0.2)
+    consumer = start(lease_s=6, workers=1, poll_s=0.2)
     liveness = consumer.consumer.liveness
     wait_until(lambda: consumer.has(events.Owns))
     server.without = without
     pool.enqueue("t", partition_key="g")
     if without != "claim":
-        assert began.wait(10)
+        assert began.wait(60)
     owner = pool.partition(0).observe().owner
     assert owner is not None
-    beat_ms, silent_s = owner.heartbeat_ms, 0.0
-    until = monotonic() + 3.0
+    beat_ms, began_s, replied_s = owner.heartbeat_ms, monotonic(), set[float]()
+    until = began_s + 3.0
     while monotonic() < until:
-        silent_s = max(silent_s, monotonic() - liveness.last_reply_s)
+        replied_s.add(liveness.last_reply_s)
         threading.Event().wait(0.02)
 
     owner = pool.partition(0).observe().owner
@@ -241,7 +242,10 @@ def test_an_owner_that_renews_and_records_or_claims_nothing_is_seen_to_stall(
     assert owner is not None
     assert owner.heartbeat_ms > beat_ms
     assert owner.lease_ms > 0  # it is kept all the while
-    assert (silent_s > 2.5) is stalls
+    if stalls:
+        assert max(replied_s) < began_s + 0.5
+    else:
+        assert len(replied_s) > 1
 
 
 def test_one_that_lost_its_partition_ends_and_tells_its_handlers(
@@ -259,13 +263,18 @@ def test_one_that_lost_its_partition_ends_and_tells_its_handlers(
 
     pool.enqueue("t", partition_key="g")
     consumer = start()
-    assert began.wait(10)
-    lapse(pool)
-    pool.partition(0).acquire(lease_s=60, host="successor")
+    assert began.wait(60)
+
+    def is_replaced() -> bool:
+        lapse(pool)  # it may renew before the other one asks
+        acquired = pool.partition(0).acquire(lease_s=60, host="successor")
+        return isinstance(acquired, OwnedPartition)
+
+    wait_until(is_replaced)
     consumer.ends()
 
     assert isinstance(consumer.error, FencedError)
-    assert seen.wait(5)
+    assert seen.wait(60)
 
 
 def test_stop_before_run_ends_at_once(pool: QueuePool, registry: Registry) -> None:
@@ -286,13 +295,17 @@ def test_stop_ends_one_that_stands_by(pool: QueuePool, start: Start) -> None:
 def test_whoever_saw_an_outage_waits_for_one_lease_before_it_takes_anything(
     pool: QueuePool, server: Flaky, start: Start
 ) -> None:
+    pool.partition(0).acquire(lease_s=60, host="an owner that lives")
     server.away = True
     consumer = start(lease_s=1)
     wait_until(lambda: consumer.has(events.TurnFailed))
+    lapse(pool)
+    back_s = monotonic()
     server.away = False
 
-    assert not consumer.has(events.Owns)
-    wait_until(lambda: consumer.has(events.Owns), 5.0)
+    wait_until(lambda: consumer.has(events.Owns))
+
+    assert monotonic() - back_s >= 1
 
 
 def test_the_wait_after_an_outage_begins_when_it_is_over(
@@ -371,7 +384,7 @@ def test_jobs_that_end_while_the_server_is_away_do_not_make_it_try_more_often(
     @registry.task(name="t")
     def handler(n: int) -> None:
         begun.append(n)
-        gates[n].wait(30)
+        gates[n].wait(60)
         ended.append(n)
 
     start(workers=jobs, lease_s=60)
@@ -391,9 +404,9 @@ def test_jobs_that_end_while_the_server_is_away_do_not_make_it_try_more_often(
 
 
 def test_one_that_stands_by_takes_a_partition_that_is_new(pool: QueuePool, start: Start) -> None:
-    first = start()
+    first = start(lease_s=60)
     wait_until(lambda: first.has(events.Owns))
-    second = start()
+    second = start(lease_s=60)
     wait_until(lambda: second.has(events.StandingBy))
 
     pool.config.topology.follow(
@@ -410,12 +423,12 @@ def test_an_owner_that_an_operator_drains_ends_its_jobs_and_leaves() -> None:
     @registry.task
     def wait() -> None:
         running.set()
-        assert go.wait(20)
+        assert go.wait(60)
 
     pool = MemoryPool(1, registry=registry)
     consumer = Running(pool, registry)
     job = pool.enqueue("wait", {}, partition_key="k").job_id
-    assert running.wait(20)
+    assert running.wait(60)
     owner = pool.partition(0).observe().owner
     assert owner is not None
 

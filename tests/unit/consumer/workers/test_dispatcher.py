@@ -42,7 +42,7 @@ class Bench:
     def handler(self, name: str) -> Any:
         def run() -> None:
             self.began.append(name)
-            assert self.permits[name].acquire(timeout=20)
+            assert self.permits[name].acquire(timeout=60)
 
         return run
 
@@ -72,7 +72,7 @@ def bench() -> Iterator[Bench]:
     yield made
     for name in made.permits:
         made.release(name, 100)
-    assert made.dispatcher.close(5)
+    assert made.dispatcher.close(60)
     made.keeper.stop()
 
 

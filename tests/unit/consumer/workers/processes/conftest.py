@@ -70,7 +70,7 @@ class Bench:
 
     def ready(self, children: int) -> None:
         self.pool.resize(children)
-        wait_until(lambda: self.pool.alive == children, 60, f"{children} children are ready")
+        wait_until(lambda: self.pool.alive == children, message=f"{children} children are ready")
 
     @property
     def children(self) -> list[int]:

