@@ -25,6 +25,12 @@ def registry() -> Registry:
     return Registry()
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler waits for the other one however long the machine stops that."""
+    monkeypatch.setattr("queuepool.testing.faults.trial._STALL_S", 60.0)
+
+
 class World:
     """What handlers do something to: rows in order of their effect, and who has done what."""
 
