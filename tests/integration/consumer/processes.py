@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,11 @@ class ConsumerProcess:
     def is_running(self) -> bool:
         return self.popen.poll() is None
 
-    def says(self, text: str, timeout_s: float = 15.0) -> None:
+    def says(self, text: str, timeout_s: float = 60.0) -> None:
         """Wait until its log holds a text."""
         wait_until(lambda: text in self.log, timeout_s, f"{text!r} in the log:\n{self.log}")
 
-    def owns(self, partition: Partition, timeout_s: float = 15.0) -> None:
+    def owns(self, partition: Partition, timeout_s: float = 60.0) -> None:
         """Wait until it owns a partition."""
         wait_until(
             lambda: self.pid in owners(partition), timeout_s, f"{self.pid} owns:\n{self.log}"
@@ -75,7 +76,7 @@ class ConsumerProcess:
     def signal(self, number: int) -> None:
         self.popen.send_signal(number)
 
-    def ends(self, timeout_s: float = 15.0) -> int:
+    def ends(self, timeout_s: float = 60.0) -> int:
         """Wait for its end; returns the exit code."""
         return self.popen.wait(timeout_s)
 
@@ -87,15 +88,23 @@ class ConsumerProcess:
         """End it at once, stopped or not. Idempotent."""
         if self.is_running():
             self.popen.kill()
-        self.popen.wait(10)
+        self.popen.wait(60)
 
-    def get(self, path: str, timeout_s: float = 5.0) -> tuple[int, str]:
-        """Return (status, text) of its HTTP endpoint."""
+    @property
+    def port(self) -> int:
+        """The port of its HTTP endpoint."""
+        return int(self._address().rpartition(":")[2])
+
+    def _address(self) -> str:
         self.says("metrics and health on ")
-        found = re.search(r"metrics and health on (http:[\w/.:]+)", self.log)
+        found = re.search(r"metrics and health on (http:[\w/.:]+)[\s,]", self.log)
         assert found is not None
+        return found[1]
+
+    def get(self, path: str, timeout_s: float = 30.0) -> tuple[int, str]:
+        """Return (status, text) of its HTTP endpoint."""
         try:
-            with urllib.request.urlopen(found[1] + path, timeout=timeout_s) as answer:
+            with urllib.request.urlopen(self._address() + path, timeout=timeout_s) as answer:
                 return int(answer.status), str(answer.read().decode())
         except urllib.error.HTTPError as error:
             with error:
@@ -137,7 +146,7 @@ class Records:
 
 def owners(partition: Partition) -> list[int]:
     """Return the pid of the owner, in a list that is empty when there is none."""
-    owner = partition.observe().owner
+    owner = observe(partition).owner
     return [int(owner.host.rpartition(":")[2])] if owner else []
 
 
@@ -148,18 +157,18 @@ def has_lifeline(partition: Partition) -> bool:
 
 
 def observe(partition: Partition) -> PartitionState:
-    """Observe, twice when the connection was just killed: reading again is harmless."""
-    try:
-        return partition.observe()
-    except UnavailableError:
-        return partition.observe()
+    """Observe, again when the connection was killed or the server slow: reading is harmless."""
+    for _ in range(9):
+        with suppress(UnavailableError):
+            return partition.observe()
+    return partition.observe()
 
 
 def done(partition: Partition) -> int:
     return observe(partition).counters.get("done", 0)
 
 
-def drained(partition: Partition, jobs: int, timeout_s: float = 30.0) -> PartitionState:
+def drained(partition: Partition, jobs: int, timeout_s: float = 90.0) -> PartitionState:
     """Wait until so many jobs are done and nothing is left; returns the state."""
 
     def is_so() -> bool:
@@ -167,7 +176,7 @@ def drained(partition: Partition, jobs: int, timeout_s: float = 30.0) -> Partiti
         return state.counters.get("done", 0) >= jobs and state.jobs == state.dead
 
     wait_until(is_so, timeout_s, f"{jobs} done", interval_s=0.02)
-    return partition.observe()
+    return observe(partition)
 
 
 def scale(partition: Partition, target: int, leader: int) -> str:

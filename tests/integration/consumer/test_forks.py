@@ -27,7 +27,7 @@ def lines(directory: Path, name: str) -> list[tuple[int, str]]:
 
 def result(pool: QueuePool, job_id: str) -> object:
     over = (JobState.DONE, JobState.DEAD)
-    wait_until(lambda: pool.status(job_id, partition_key="g").state in over, 20.0, job_id)
+    wait_until(lambda: pool.status(job_id, partition_key="g").state in over, message=job_id)
     return pool.result(job_id, partition_key="g")
 
 
@@ -58,7 +58,7 @@ def test_a_child_of_a_coroutine_takes_no_other_job_of_the_loop_along(
 ) -> None:
     process = consume(app=APP, workers=4)
     ticking = pool.enqueue("ticks", {"seconds": 1.5}, partition_key="g").job_id
-    wait_until(lambda: lines(tmp_path, "ticks"), 15.0, "the loop runs a job")
+    wait_until(lambda: lines(tmp_path, "ticks"), message="the loop runs a job")
 
     forked = [
         pool.enqueue("fork_async", {"how": "await"}, partition_key="g").job_id for _ in range(4)
@@ -75,15 +75,14 @@ def test_a_child_of_a_coroutine_takes_no_other_job_of_the_loop_along(
 def test_a_child_that_outlives_its_consumer_keeps_neither_its_port_nor_its_connections(
     pool: QueuePool, partition: Partition, consume: StartConsumer, tmp_path: Path, redis_url: str
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    first = consume(app=APP, workers=2, metrics_port=port)
+    first = consume(app=APP, workers=2, metrics_port=0)
+    port = first.port
     first.owns(partition)
     wait_until(lambda: has_lifeline(partition))  # a child may hold a connection that is being made
     child = result(pool, pool.enqueue("leave_child", partition_key="g").job_id)
     assert isinstance(child, int)
     try:
-        wait_until(lambda: lines(tmp_path, "left"), 10.0, "the child lives")
+        wait_until(lambda: lines(tmp_path, "left"), message="the child lives")
         held = [str(each.readlink()) for each in Path(f"/proc/{child}/fd").iterdir()]
         # (Linux alone shows what it holds.)
         assert [name for name in held if name.startswith("socket:")] == []
@@ -115,11 +114,11 @@ def test_a_port_in_use_is_waited_for_and_then_no_fault_of_the_settings(
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         refused = consume(app=APP, metrics_port=port)
-        assert refused.ends(30) == 1
+        assert refused.ends() == 1
         assert f"CONSUMER_METRICS_PORT={port}: another process has listened" in refused.log
         assert "Traceback" not in refused.log
         patient = consume(app=APP, metrics_port=port)
-        wait_until(patient.is_running, 5.0)
+        assert patient.is_running()
     patient.owns(partition)
     assert patient.get("/healthz")[0] == 200
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from queuepool import Limit
+from queuepool import Job, Limit
 from queuepool.client.pool import QueuePool
 from queuepool.models import JobState, LimitStatus
 from queuepool.partitions.partition import Partition
@@ -40,7 +42,7 @@ def test_two_partitions_share_a_rate(
             consume(partitions=2, partition=str(number))
 
         partitions = [pool.partition(number) for number in range(2)]
-        wait_until(lambda: sum(map(done, partitions)) == 200, 30)
+        wait_until(lambda: sum(map(done, partitions)) == 200)
         granted = _status(pool, "mail").granted
 
     begun = sorted(run.began_ns / 1e9 for run in records.runs())
@@ -54,21 +56,28 @@ def test_two_partitions_share_a_rate(
 
 
 def test_a_concurrency_holds_also_after_a_crash(
-    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+    pool: QueuePool,
+    partition: Partition,
+    consume: StartConsumer,
+    records: Records,
+    tmp_path: Path,
 ) -> None:
     pool.limits.set(Limit("db", concurrency=2))
-    pool.enqueue_many("work", [{"ms": 100}] * 30, partition_key="g", limit="db")
+    jobs = [Job({"ms": 100}, task="work")] * 30
+    jobs[6:8] = [Job({"gate": "open"}, task="wait_for")] * 2
+    pool.enqueue_many(jobs, partition_key="g", limit="db")
     first = consume(workers=8)
-    wait_until(lambda: done(partition) >= 6)
+    wait_until(lambda: len(records.begun()) == 8)  # both permits are in use
     first.kill()
     ends = {run.job_id for run in records.runs() if run.ended_ns is None}
     killed_ns = max(run.began_ns for run in records.runs())
 
+    (tmp_path / "open").touch()
     consume(workers=8)
-    wait_until(lambda: done(partition) == 30, 30)
+    wait_until(lambda: done(partition) == 30)
 
     assert records.peak(killed_ns + 1) == 2
-    assert len(ends) <= 2
+    assert len(ends) == 2
     wait_until(lambda: _status(pool, "db").running == 0)
     assert partition.audit().clean
 
@@ -93,8 +102,8 @@ def test_parked_jobs_take_no_worker_and_are_no_backlog(
 
 
 def _admit_behind_another(pool: QueuePool, partition: Partition, key: str) -> str:
-    """Let a limited job be admitted while the only worker is busy; return its id."""
-    pool.enqueue("work", {"ms": 1500}, partition_key=key)
+    """Let a limited job be admitted while the only worker waits for a gate; return its id."""
+    pool.enqueue("wait_for", {"gate": "open"}, partition_key=key)
     wait_until(lambda: partition.observe().in_flight == 1)
     job = pool.enqueue("work", {}, partition_key=key, limit="db")
     wait_until(lambda: pool.status(job.job_id, partition_key=key).state is JobState.READY)
@@ -102,12 +111,13 @@ def _admit_behind_another(pool: QueuePool, partition: Partition, key: str) -> st
 
 
 def test_a_job_cancelled_after_its_admission_keeps_no_permit(
-    pool: QueuePool, partition: Partition, consume: StartConsumer
+    pool: QueuePool, partition: Partition, consume: StartConsumer, tmp_path: Path
 ) -> None:
     pool.limits.set(Limit("db", concurrency=1))
     consume(workers=1, max_workers=1, prefetch=0)
     first = _admit_behind_another(pool, partition, "g")
     assert pool.cancel(first, partition_key="g")
+    (tmp_path / "open").touch()
 
     pool.enqueue("work", {}, partition_key="g", limit="db")
 
@@ -116,7 +126,12 @@ def test_a_job_cancelled_after_its_admission_keeps_no_permit(
 
 @pytest.mark.parametrize("held", [b"g", None])  # None: the partition
 def test_a_job_held_after_its_admission_leaves_its_permit_to_others(
-    redis_url: str, stage: str, consume: StartConsumer, records: Records, held: bytes | None
+    redis_url: str,
+    stage: str,
+    consume: StartConsumer,
+    records: Records,
+    tmp_path: Path,
+    held: bytes | None,
 ) -> None:
     config = PoolConfig(topology=single(redis_url, 2), keyspace=Keyspace(stage))
     keys = [next(k for k in map(str, range(99)) if home_of(k, 2) == n) for n in range(2)]
@@ -127,6 +142,7 @@ def test_a_job_held_after_its_admission_leaves_its_permit_to_others(
         first, second = (pool.partition(number) for number in range(2))
         job_id = _admit_behind_another(pool, first, keys[0])
         first.run(produce.configure(held and keys[0].encode(), hold=True))
+        (tmp_path / "open").touch()
         wait_until(lambda: first.observe().in_flight == 0)
 
         pool.enqueue_many("work", [{}] * 5, partition_key=keys[1], limit="db")

@@ -24,20 +24,20 @@ def _owned(pool: QueuePool) -> list[Partition]:
 def test_an_idle_consumer_goes_where_work_waits(
     wide: QueuePool, consume: StartConsumer, records: Records
 ) -> None:
-    one = consume(partition="auto", partitions=PARTITIONS)
+    one = consume(partition="auto", partitions=PARTITIONS, lease_s=60)
     for number in range(PARTITIONS):
         _enqueue(wide, number, 20)
 
-    wait_until(lambda: sum(map(done, wide.partitions())) == 20 * PARTITIONS, 60)
+    wait_until(lambda: sum(map(done, wide.partitions())) == 20 * PARTITIONS)
 
     assert one.is_running()
     assert set(records.begun().values()) == {1}
-    assert len(_owned(wide)) == 1
+    wait_until(lambda: len(_owned(wide)) == 1)
     assert all(partition.audit().clean for partition in wide.partitions())
 
 
 def test_a_busy_consumer_stays(wide: QueuePool, consume: StartConsumer) -> None:
-    one = consume(partition="auto", partitions=PARTITIONS, workers=1, max_workers=1)
+    one = consume(partition="auto", partitions=PARTITIONS, workers=1, max_workers=1, lease_s=60)
     wait_until(lambda: len(_owned(wide)) == 1)
     (busy,) = _owned(wide)
     _enqueue(wide, busy.number, 30, ms=200)
@@ -45,23 +45,23 @@ def test_a_busy_consumer_stays(wide: QueuePool, consume: StartConsumer) -> None:
     wait_until(lambda: done(busy) > 0)
 
     _enqueue(wide, other, 1)
-    wait_until(lambda: done(wide.partition(other)) == 1, 60)
+    wait_until(lambda: done(wide.partition(other)) == 1)
 
     assert done(busy) == 30
     assert one.is_running()
 
 
 def test_a_consumer_that_is_told_to_stay_stays(wide: QueuePool, consume: StartConsumer) -> None:
-    stays = consume(partition="auto", partitions=PARTITIONS, roaming="false")
+    stays = consume(partition="auto", partitions=PARTITIONS, roaming="false", lease_s=60)
     wait_until(lambda: len(_owned(wide)) == 1)
     (owned,) = _owned(wide)
-    roams = consume(partition="auto", partitions=PARTITIONS)
+    roams = consume(partition="auto", partitions=PARTITIONS, lease_s=60)
     wait_until(lambda: len(_owned(wide)) == 2)
     others = [p for p in wide.partitions() if p.number != owned.number]
     for partition in others:
         _enqueue(wide, partition.number, 1)
 
-    wait_until(lambda: all(done(partition) == 1 for partition in others), 60)
+    wait_until(lambda: all(done(partition) == 1 for partition in others))
 
     owner = owned.observe().owner
     assert owner is not None

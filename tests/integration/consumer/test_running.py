@@ -24,21 +24,38 @@ def test_it_grows_and_shrinks_by_command_and_interrupts_nothing(
 ) -> None:
     process = consume(workers=8)
     process.owns(partition)
-    pool.enqueue_many("work", ({"ms": 60} for _ in range(1200)), partition_key="g")
+    jobs = 0
 
+    def busy() -> None:
+        """Let jobs wait all the time."""
+        nonlocal jobs
+        more = 600 - partition.observe().jobs
+        if more > 300:
+            jobs += more
+            pool.enqueue_many("work", [{"ms": 60}] * more, partition_key="g")
+
+    def begun_since(at_ns: int) -> bool:
+        busy()
+        return records.runs()[-1].began_ns > at_ns
+
+    def peak() -> int:
+        busy()
+        return records.peak()
+
+    busy()
     scale(partition, 64, leader=1)
     wait_until(lambda: running(partition) == 64)
-    wait_until(lambda: records.peak() >= 60)
+    wait_until(lambda: peak() >= 60)
     scale(partition, 8, leader=2)
     wait_until(lambda: running(partition) == 8)
     shrunk_ns = time.monotonic_ns()
-    wait_until(lambda: records.runs()[-1].began_ns > shrunk_ns + 300_000_000)
+    wait_until(lambda: begun_since(shrunk_ns + 300_000_000))
     assert records.peak(since_ns=shrunk_ns) <= 8
     scale(partition, 64, leader=3)
-    drained(partition, 1200)
+    drained(partition, jobs)
 
     assert set(records.begun().values()) == {1}
-    assert records.ended() == 1200
+    assert records.ended() == jobs
     assert records.peak() <= 64
     assert "workers 8 -> 64" in process.log
 
@@ -68,7 +85,7 @@ def test_a_running_handler_sees_that_it_was_cancelled(
 
     assert pool.cancel(job.job_id, partition_key="g") is JobState.IN_FLIGHT
 
-    wait_until(lambda: pool.status(job.job_id, partition_key="g").state is JobState.CANCELLED, 3.0)
+    wait_until(lambda: pool.status(job.job_id, partition_key="g").state is JobState.CANCELLED)
     assert partition.observe().in_flight == 0
 
 
@@ -84,7 +101,7 @@ def test_a_cancelled_group_stops_waiting_delayed_and_running_jobs(
 
     pool.group("g").cancel()
 
-    pool.result(kept.job_id, partition_key="other", timeout_s=10)
+    pool.result(kept.job_id, partition_key="other", timeout_s=60)
     wait_until(lambda: pool.group("g").status().cancelled == 312)
     assert pool.group("g").status().left == 0
     assert set(records.begun()) - {kept.job_id} == {r.job_id for r in records.runs()[:2]}
@@ -96,7 +113,7 @@ def test_progress_of_a_running_job_is_seen(
     job = pool.enqueue("wait_for", {"gate": "open", "progress": "half way"}, partition_key="g")
     consume()
 
-    wait_until(lambda: pool.status(job.job_id, partition_key="g").progress == "half way", 15.0)
+    wait_until(lambda: pool.status(job.job_id, partition_key="g").progress == "half way")
     (tmp_path / "open").touch()
     pool.result(job.job_id, partition_key="g")
     assert pool.status(job.job_id, partition_key="g").progress is None
@@ -108,7 +125,7 @@ def test_asking_for_later_burns_no_attempt(
     job = pool.enqueue("later", {"times": 5}, partition_key="g")  # two attempts at most
     consume()
 
-    pool.result(job.job_id, partition_key="g", timeout_s=15)
+    pool.result(job.job_id, partition_key="g", timeout_s=60)
 
     runs = [run for run in records.runs() if run.job_id == job.job_id]
     assert len(runs) == 6

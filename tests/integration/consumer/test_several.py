@@ -18,11 +18,17 @@ from queuepool.client.pool import QueuePool
 from queuepool.partitions.partition import Partition
 from queuepool.process.endings import CONFIGURATION, OK
 from tests.integration.consumer.conftest import StartConsumer
-from tests.integration.consumer.processes import ConsumerProcess, done, owners
+from tests.integration.consumer.processes import ConsumerProcess, done, has_lifeline, owners
 from tests.waiting import wait_until
 
 PARTITIONS, PROCESSES = 4, 2
-SEVERAL = {"partition": "auto", "partitions": PARTITIONS, "processes": PROCESSES, "workers": 2}
+SEVERAL = {
+    "partition": "auto",
+    "partitions": PARTITIONS,
+    "processes": PROCESSES,
+    "workers": 2,
+    "lease_s": 10,
+}
 
 
 def children(of: ConsumerProcess) -> list[int]:
@@ -44,20 +50,32 @@ def owned(partitions: Iterable[Partition]) -> set[int]:
     return {pid for partition in partitions for pid in owners(partition)}
 
 
+def all_own(parent: ConsumerProcess, wide: QueuePool) -> list[int]:
+    """Wait until the children have a partition each, and their parent has told of them."""
+    found: list[int] = []
+
+    def is_so() -> bool:
+        places = [place for place in wide.partitions() if owners(place)]
+        found[:] = [pid for place in places for pid in owners(place)]
+        told = set(found) <= set(children(parent))  # it tells after it has started them
+        return len(set(found)) == PROCESSES and told and all(map(has_lifeline, places))
+
+    wait_until(is_so, message=parent.log)
+    return found
+
+
 def test_each_owns_a_partition_and_one_that_dies_starts_again(
     wide: QueuePool, consume: StartConsumer
 ) -> None:
     parent = consume(**SEVERAL)
-    wait_until(lambda: len(owned(wide.partitions())) == PROCESSES, 30, parent.log)
-    first = children(parent)
-    assert owned(wide.partitions()) == set(first)
+    first = all_own(parent, wide)
     for number in range(40):
         wide.enqueue("work", {}, partition_key=f"key-{number}")
 
     os.kill(first[0], signal.SIGKILL)
-    parent.says("consumer 0 was killed by SIGKILL; restarting in")
-    wait_until(lambda: len(children(parent)) == PROCESSES + 1)
-    wait_until(lambda: sum(map(done, wide.partitions())) == 40, 30)
+    parent.says("was killed by SIGKILL; restarting in")
+    wait_until(lambda: len(children(parent)) > PROCESSES)
+    wait_until(lambda: sum(map(done, wide.partitions())) == 40)
 
     assert parent.stop() == OK
     assert not any(map(lives, children(parent)))
@@ -69,13 +87,12 @@ def test_the_first_are_forked_and_one_that_starts_again_is_a_program_of_its_own(
     wide: QueuePool, consume: StartConsumer
 ) -> None:
     parent = consume(**SEVERAL)
-    wait_until(lambda: len(owned(wide.partitions())) == PROCESSES, 30, parent.log)
-    first = children(parent)
+    first = all_own(parent, wide)
     assert all(map(is_forked, first))
 
     os.kill(first[0], signal.SIGKILL)
-    wait_until(lambda: len(children(parent)) == PROCESSES + 1, 20, parent.log)
-    wait_until(lambda: children(parent)[-1] in owned(wide.partitions()), 30, parent.log)
+    wait_until(lambda: len(children(parent)) > PROCESSES, message=parent.log)
+    wait_until(lambda: children(parent)[-1] in owned(wide.partitions()), message=parent.log)
 
     assert not is_forked(children(parent)[-1])
     assert parent.stop() == OK
@@ -89,7 +106,7 @@ def test_forked_consumers_run_jobs_in_child_processes(
     for number in range(20):
         wide.enqueue("work", {}, partition_key=f"key-{number}")
 
-    wait_until(lambda: sum(map(done, wide.partitions())) == 20, 60, parent.log)
+    wait_until(lambda: sum(map(done, wide.partitions())) == 20, 100, parent.log)
 
     assert parent.stop() == OK
     assert not any(map(lives, children(parent)))
@@ -97,7 +114,7 @@ def test_forked_consumers_run_jobs_in_child_processes(
 
 def test_none_outlives_the_process_that_started_it(wide: QueuePool, consume: StartConsumer) -> None:
     parent = consume(**SEVERAL)
-    wait_until(lambda: len(owned(wide.partitions())) == PROCESSES, 30, parent.log)
+    all_own(parent, wide)
 
     parent.kill()
 
@@ -116,7 +133,7 @@ def test_a_second_signal_ends_them_at_once(wide: QueuePool, consume: StartConsum
     parent = consume(**SEVERAL)
     wide.enqueue("work", {"ms": 60_000}, partition_key="long")
     partition = wide.group("long").partition
-    wait_until(lambda: partition.observe().in_flight == 1, 30, parent.log)
+    wait_until(lambda: partition.observe().in_flight == 1, message=parent.log)
 
     parent.signal(signal.SIGTERM)
     parent.says("draining: 1 running")  # an idle one drains as well, when it roams

@@ -4,6 +4,7 @@ import signal
 import time
 from pathlib import Path
 
+from queuepool import Job
 from queuepool.client.pool import QueuePool
 from queuepool.models import JobState
 from queuepool.partitions.partition import Partition
@@ -13,14 +14,23 @@ from tests.waiting import wait_until
 
 
 def test_on_sigterm_nothing_is_lost_and_nothing_runs_twice(
-    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+    pool: QueuePool,
+    partition: Partition,
+    consume: StartConsumer,
+    records: Records,
+    tmp_path: Path,
 ) -> None:
     # Jobs so short that some wait in memory: those are handed back.
-    results = pool.enqueue_many("work", ({"ms": 2} for _ in range(6000)), partition_key="g")
+    jobs = [Job({"ms": 2}, task="work")] * 6000
+    jobs[3000:3008] = [Job({"gate": "open"}, task="wait_for")] * 8  # all workers come that far
+    results = pool.enqueue_many(jobs, partition_key="g")
     first = consume(lease_s=30)
     wait_until(lambda: done(partition) > 500)
 
-    assert first.stop() == 0
+    first.signal(signal.SIGTERM)
+    first.says("draining")
+    (tmp_path / "open").touch()
+    assert first.ends() == 0
 
     state = partition.observe()
     assert state.owner is None
@@ -35,12 +45,21 @@ def test_on_sigterm_nothing_is_lost_and_nothing_runs_twice(
 
 
 def test_the_order_of_a_group_survives_a_handover(
-    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+    pool: QueuePool,
+    partition: Partition,
+    consume: StartConsumer,
+    records: Records,
+    tmp_path: Path,
 ) -> None:
-    results = pool.enqueue_many("work", ({"ms": 0.3} for _ in range(1500)), partition_key="g")
+    jobs = [Job({"ms": 0.3}, task="work")] * 1500
+    jobs[800] = Job({"gate": "open"}, task="wait_for")  # the signal comes before the end of all
+    results = pool.enqueue_many(jobs, partition_key="g")
     first = consume(workers=1)
     wait_until(lambda: done(partition) > 100)
-    assert first.stop() == 0
+    first.signal(signal.SIGTERM)
+    first.says("draining")
+    (tmp_path / "open").touch()
+    assert first.ends() == 0
     assert done(partition) < 1500
     consume(workers=1)
     drained(partition, 1500)
@@ -59,7 +78,7 @@ def test_a_job_that_does_not_end_goes_back_uncharged_at_the_deadline(
     assert process.stop() == 0
     took_s = time.monotonic() - began
 
-    assert 0.9 < took_s < 10.0  # the default is 30 s
+    assert 0.9 < took_s < 30.0  # the default
     status = pool.status(job.job_id, partition_key="g")
     assert status.state is JobState.READY
     assert (status.attempts, status.crashes) == (0, 0)
@@ -78,7 +97,7 @@ def test_a_second_signal_stops_hard(
 
     process.signal(signal.SIGTERM)
 
-    assert process.ends(5) == 128 + signal.SIGTERM
+    assert process.ends() == 128 + signal.SIGTERM
 
 
 def test_a_successor_works_while_its_predecessor_finishes(
@@ -89,13 +108,13 @@ def test_a_successor_works_while_its_predecessor_finishes(
     tmp_path: Path,
 ) -> None:
     slow = pool.enqueue("wait_for", {"gate": "open"}, partition_key="slow")
-    first = consume(drain_s=60)
+    first = consume(drain_s=60, lease_s=60)
     wait_until(lambda: records.begun()[slow.job_id] == 1)
-    second = consume()
+    second = consume(lease_s=60)
     second.says("standing by")
 
     first.signal(signal.SIGTERM)
-    second.owns(partition, timeout_s=5)
+    second.owns(partition)
     others = pool.enqueue_many("work", ({"ms": 1} for _ in range(20)), partition_key="g")
     wait_until(lambda: done(partition) == 20)
     assert first.is_running()
@@ -115,16 +134,16 @@ def test_a_draining_owner_takes_no_wake_tokens_from_its_successor(
     tmp_path: Path,
 ) -> None:
     slow = pool.enqueue("wait_for", {"gate": "open"}, partition_key="slow")
-    first = consume(drain_s=60, poll_s=10)
+    first = consume(drain_s=60, poll_s=10, lease_s=60)
     wait_until(lambda: records.begun()[slow.job_id] == 1)
     first.signal(signal.SIGTERM)
     first.says("draining")
-    second = consume(poll_s=10)
-    second.owns(partition, timeout_s=5)
+    second = consume(poll_s=10, lease_s=60)
+    second.owns(partition)
 
     for n in range(5):  # each wakes an owner that would look by itself only after 10 s
         pool.enqueue("work", partition_key="g")
-        wait_until(lambda n=n: done(partition) == n + 1, 3.0)  # type: ignore[misc]
+        wait_until(lambda n=n: done(partition) == n + 1, 9.0)  # type: ignore[misc]
     (tmp_path / "open").touch()
     assert first.ends() == 0
 

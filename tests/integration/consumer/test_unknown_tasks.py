@@ -57,15 +57,15 @@ def test_jobs_of_a_new_task_wait_uncharged_and_run_once_its_consumer_takes_over(
             jobs = pool.enqueue_many(
                 "new", [{"n": n} for n in range(500)], partition_key="k", max_attempts=1
             )
-            wait_until(lambda: partition.observe().aside == 500, 20)
+            wait_until(lambda: partition.observe().aside == 500)
             seen, job = partition.observe(), pool.status(jobs[0].job_id, partition_key="k")
             old = pool.enqueue("old", partition_key="other")
             wait_until(
-                lambda: pool.status(old.job_id, partition_key="other").state is JobState.DONE, 20
+                lambda: pool.status(old.job_id, partition_key="other").state is JobState.DONE
             )  # others are not held up
         finally:
             first.popen.terminate()
-            first.popen.wait(20)
+            first.popen.wait(60)
 
         assert seen.aside_tasks == ("new",)
         assert seen.counters.get("failed", 0) == 0
@@ -76,10 +76,10 @@ def test_jobs_of_a_new_task_wait_uncharged_and_run_once_its_consumer_takes_over(
         waited = partition.observe().aside
         second = consumer(pool, tmp_path, "app_of_new")
         try:
-            wait_until(lambda: pool.group("k").status().done == 500, 20)
+            wait_until(lambda: pool.group("k").status().done == 500)
         finally:
             second.popen.terminate()
-            second.popen.wait(20)
+            second.popen.wait(60)
         after = partition.observe()
 
     assert (after.aside, after.delayed, after.dead) == (0, 0, 0)
