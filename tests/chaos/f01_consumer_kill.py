@@ -13,16 +13,16 @@ def _run(trial: Trial) -> Result:
     kills, jobs = (1, 400) if trial.quick else (4, 2000)
     random = trial.random
     with Rig(trial.directory, binary=engine(trial.number)) as rig:
-        rig.consumer()
+        rig.consumer(lease_s=trial.lease_s)
         rig.owner()
-        rig.consumer().says("standing by")
+        rig.consumer(lease_s=trial.lease_s).says("standing by")
         producer = rig.producer(jobs=jobs, ms=20, batch=50, pause_s=0.01)
         for n in range(kills):
             # Somewhere in this share of the work, so that every kill finds a busy owner.
             least = int(jobs * (n + 0.1 + 0.6 * random.random()) / (kills + 1))
             rig.until(lambda least=least: rig.count("done") > least, f"{least} done")  # type: ignore[misc]
-            rig.strike(rig.owner(), signal.SIGKILL, takeover_s=LEASE_S + 2)
-            rig.consumer().says("standing by")
+            rig.strike(rig.owner(), signal.SIGKILL, takeover_s=LEASE_S + 2 + trial.late_s)
+            rig.consumer(lease_s=trial.lease_s).says("standing by")
         producer.ends()
         rig.drained(jobs)
         recovered = rig.count("recovered")

@@ -28,7 +28,9 @@ def _run(trial: Trial) -> Result:
             least = int(jobs * (n + 0.1 + 0.5 * random.random()) / (zombies + 1))
             rig.until(lambda least=least: rig.count("done") > least, f"{least} done")  # type: ignore[misc]
             zombie, before = rig.owner(), rig.count("fenced")
-            rig.strike(zombie, signal.SIGSTOP, takeover_s=LEASE_S + 2, lease_s=LEASE_S)
+            rig.strike(
+                zombie, signal.SIGSTOP, takeover_s=LEASE_S + 2 + trial.late_s, lease_s=LEASE_S
+            )
             stopped_s = monotonic()
             rig.until(lambda z=zombie: rig.owner() is not z, "a successor")  # type: ignore[misc]
             pause(max(0.0, stopped_s + 3 * LEASE_S + 0.1 - monotonic()))

@@ -18,7 +18,7 @@ def _run(trial: Trial) -> Result:
     untold = 0
     with Rig(trial.directory, partitions=_PARTITIONS, binary=engine(trial.number)) as rig:
         for _ in range(_PARTITIONS):
-            rig.consumer()
+            rig.consumer(lease_s=60)  # nobody succeeds them
         made = 0
         # A kill may come when all was answered for: then it did not strike, and there is another.
         while made < kills or (not untold and made < _MOST_KILLS):

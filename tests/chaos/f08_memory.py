@@ -42,8 +42,8 @@ def _run(trial: Trial) -> Result:
     refused = 0
     with Rig(trial.directory, partitions=_PARTITIONS, binary=engine(trial.number)) as rig:
         for _ in range(_PARTITIONS + 1):
-            rig.consumer()
-        rig.coordinator()
+            rig.consumer(lease_s=trial.lease_s)
+        rig.coordinator(lease_s=trial.lease_s)
         rig.until(lambda: len(rig.owners()) == _PARTITIONS, "owners")
         rig.until(lambda: look(rig.pool).epoch, "a leader")
         owners, leader = rig.owners(), look(rig.pool)
@@ -72,7 +72,7 @@ def _run(trial: Trial) -> Result:
         # Room for a part of what the producer brings, and for several of its calls on their way.
         used = int(server.info("memory")["used_memory"])
         server.config_set("maxmemory", used + jobs * _BYTES // 4)
-        rig.until(lambda: producer.popen.poll() is not None, "the producer ends", timeout_s=60)
+        rig.until(lambda: producer.popen.poll() is not None, "the producer ends", timeout_s=90)
         producer.ends()
         rig.drained(2 * jobs)
         said += _stayed(rig, owners, leader.epoch)

@@ -13,7 +13,7 @@ from queuepool.verbs.owner import verbs as own
 from tests.chaos.actions import admin, enqueue
 from tests.chaos.checker import Verdict
 from tests.chaos.registry import Fault, Result, Trial
-from tests.chaos.rig import Rig, engine
+from tests.chaos.rig import LEASE_S, Rig, engine
 
 _GROUP = "group"
 _FORGET_MS = 200_000
@@ -85,18 +85,18 @@ def _replayed(trial: Trial) -> Result:
         rig.enqueue("dead", jobs, ms=150, group=_GROUP)
         _bury_all(rig, jobs)
         partition.cancel_group(_GROUP.encode())
-        rig.consumer()
+        rig.consumer(lease_s=trial.lease_s)
         rig.owner()
-        rig.consumer().says("standing by")
+        rig.consumer(lease_s=trial.lease_s).says("standing by")
         while ids := [dead.job_id for dead in partition.dead(count=200)]:
             partition.replay(ids)
         for n in range(kills):
             least = int(jobs * (n + 0.1 + 0.4 * trial.random.random()) / (kills + 1))
             rig.until(lambda least=least: rig.count("done") > least, f"{least} done")  # type: ignore[misc]
             killed = rig.owner()
-            rig.strike(killed, signal.SIGKILL)
+            rig.strike(killed, signal.SIGKILL, takeover_s=LEASE_S + 2 + trial.late_s)
             rig.until(lambda k=killed: rig.owners() and rig.owner() is not k, "a successor")  # type: ignore[misc]
-            rig.consumer().says("standing by")
+            rig.consumer(lease_s=trial.lease_s).says("standing by")
         rig.until(lambda: not rig.observe()[0].jobs, "an empty partition", 60)
         cancelled = rig.count("cancelled")
         if cancelled:

@@ -54,7 +54,7 @@ class _Size:
 
 
 _QUICK = _Size(
-    partitions=2, lease_s=1.5, serial=40, serial_jobs=100, serial_ms=10.0,
+    partitions=2, lease_s=10.0, serial=40, serial_jobs=100, serial_ms=10.0,
     capped=2, capped_jobs=400,
     blows=("kill", "stop"), rounds=1,
 )  # fmt: skip
@@ -139,7 +139,7 @@ class _World(Rig):
         former = (None, victim.pid)
         self.until(lambda: self.owners().get(partition) not in former, "a successor")
         if partition == self.partitions - 1:
-            self.blind.append((began_ns, began_ns + int((self.size.lease_s + 2) * 1e9)))
+            self.blind.append((began_ns, monotonic_ns() + 2 * 10**9))
 
     def _kill(self, victim: ConsumerProcess) -> int:
         at_ns = self.strike(victim, signal.SIGKILL, takeover_s=self.size.lease_s + 2).at_ns

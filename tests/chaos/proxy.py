@@ -93,7 +93,7 @@ class Proxy:
     def __exit__(self, *_exc: object) -> None:
         self._do(self._end)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
     # -- weather ---------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class Proxy:
     # -- inside the loop -------------------------------------------------------------------------
 
     def _do(self, make: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        asyncio.run_coroutine_threadsafe(make(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(make(), self._loop).result(60)
 
     async def _listen(self) -> None:
         self._listener = await asyncio.start_server(self._accept, HOST, 0)

@@ -18,6 +18,7 @@ import tests.chaos as package
 from tests.chaos.checker import Verdict
 from tools.tables import markdown
 
+LEASE_S = 1.5
 HEADS = (
     "fault",
     "expected",
@@ -44,6 +45,19 @@ class Trial:
     def random(self) -> random.Random:
         """Return randomness that depends on the number alone."""
         return random.Random(self.number)
+
+    @property
+    def lease_s(self) -> float:
+        """The lease of owners that are killed, so that it need not end for a successor.
+
+        `make test` keeps the machine busy: it may stop an owner for longer than a short lease.
+        """
+        return 10.0 if self.quick else LEASE_S
+
+    @property
+    def late_s(self) -> float:
+        """How much later than promised anything may be, as a busy machine may be the reason."""
+        return 20.0 if self.quick else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

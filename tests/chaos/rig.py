@@ -34,6 +34,7 @@ from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
+from tests.chaos import registry
 from tests.chaos.checker import Books, Events, Strike, Verdict, check
 from tests.chaos.events import read_events
 from tests.chaos.proxy import Proxy
@@ -43,7 +44,7 @@ from tests.paths import ROOT
 from tests.waiting import wait_until
 
 STAGE = "chaos"
-LEASE_S = 1.5
+LEASE_S = registry.LEASE_S
 _BATCH = 200
 
 
@@ -69,7 +70,7 @@ class Producer:
                 env=env, cwd=ROOT, stdout=out, stderr=out,
             )  # fmt: skip
 
-    def ends(self, timeout_s: float = 60.0) -> None:
+    def ends(self, timeout_s: float = 90.0) -> None:
         """Wait until every job was acknowledged."""
         code = self.popen.wait(timeout_s)
         assert code == 0, f"the producer ended with {code}:\n{self._log.read_text()}"
@@ -77,7 +78,7 @@ class Producer:
     def kill(self) -> None:
         """End it at once. Idempotent."""
         self.popen.kill()
-        self.popen.wait(10)
+        self.popen.wait(60)
 
 
 class Rig:
@@ -199,7 +200,7 @@ class Rig:
         """Return what all processes noted so far."""
         return read_events(self.directory)
 
-    def first_begin(self, since_ns: int, pid: int | None = None, timeout_s: float = 30.0) -> float:
+    def first_begin(self, since_ns: int, pid: int | None = None, timeout_s: float = 60.0) -> float:
         """Wait for the first execution that begins after a moment; return how many s after it."""
 
         def found() -> list[int]:
@@ -228,7 +229,7 @@ class Rig:
         self.until(lambda: self.owners().get(partition) in known, f"an owner of {partition}")
         return known[self.owners()[partition]]
 
-    def until(self, is_so: Callable[[], object], what: str, timeout_s: float = 30.0) -> None:
+    def until(self, is_so: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:
         """Wait for something; when it does not come, say what the consumers logged."""
         try:
             wait_until(is_so, timeout_s, what, interval_s=0.02)
@@ -236,7 +237,7 @@ class Rig:
             tails = "\n".join(f"-- {p.pid}: {p.log[-1500:]}" for p in self.consumers)
             raise AssertionError(f"{error}\n{tails}") from None
 
-    def drained(self, jobs: int, timeout_s: float = 60.0) -> None:
+    def drained(self, jobs: int, timeout_s: float = 90.0) -> None:
         """Wait until so many jobs are done or dead and nothing else is left."""
 
         def is_so() -> bool:

@@ -53,8 +53,8 @@ def proxy(echo: Echo) -> Iterator[Proxy]:
 
 
 def connect(proxy: Proxy) -> socket.socket:
-    made = socket.create_connection(("127.0.0.1", proxy.port), timeout=5)
-    made.settimeout(5)
+    made = socket.create_connection(("127.0.0.1", proxy.port), timeout=60)
+    made.settimeout(60)
     return made
 
 
@@ -70,7 +70,7 @@ def hears_nothing(client: socket.socket) -> bool:
     except TimeoutError:
         return True
     finally:
-        client.settimeout(5)
+        client.settimeout(60)
 
 
 def is_over(client: socket.socket) -> bool:

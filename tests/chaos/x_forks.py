@@ -1,12 +1,11 @@
 """Extras: handlers that fork, and children that outlive a consumer that is killed."""
 
 import signal
-import socket
 
 from queuepool import Job
 from tests.chaos.actions import enqueue
 from tests.chaos.registry import Fault, Result, Trial
-from tests.chaos.rig import Rig, engine
+from tests.chaos.rig import LEASE_S, Rig, engine
 
 _APP = "tests.chaos.app,tests.chaos.forkers"
 _HOWS = ("exit", "return", "raise", "stay")
@@ -15,16 +14,14 @@ _HOWS = ("exit", "return", "raise", "stay")
 def _run(trial: Trial) -> Result:
     jobs, forks = (200, 24) if trial.quick else (800, 120)
     said: list[str] = []
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
     with Rig(trial.directory, binary=engine(trial.number)) as rig:
-        rig.consumer(app=_APP, metrics_port=port)
+        port = rig.consumer(app=_APP, metrics_port=0).port
         rig.owner()
         producer = rig.producer(jobs=jobs, ms=10, batch=20, pause_s=0.02)
         waves = [range(n, forks, 2) for n in (0, 1)]
         _enqueue(rig, waves[0])
         rig.until(lambda: rig.count("done") > jobs / 3, "a third done")
-        rig.strike(rig.owner(), signal.SIGKILL)
+        rig.strike(rig.owner(), signal.SIGKILL, takeover_s=LEASE_S + 2 + trial.late_s)
         second = rig.consumer(app=_APP, metrics_port=port)  # while children of the first one live
         rig.until(lambda: not second.is_running() or rig.owners().get(0) == second.pid, "an owner")
         if not second.is_running():
