@@ -93,7 +93,7 @@ class Bench:
     def said(self, child: Child) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a child is: what each start has to agree on, and what is its own."""
         path = self.directory / f"{self.children.index(child)}.out"
-        wait_until(lambda: path.read_text().endswith("\n"), 20, "it says what it is")
+        wait_until(lambda: path.read_text().endswith("\n"), message="it says what it is")
         about, own = json.loads(path.read_text().splitlines()[0])
         return about, own
 
@@ -239,7 +239,7 @@ def test_after_the_last_of_them_children_are_programs_of_their_own(bench: Bench)
         started = [bench.start(forks.start) for _ in range(3)]
 
         assert [bench.said(child)[1]["forked"] for child in started] == [True, True, False]
-        assert process_is_gone(server)
+        wait_until(lambda: process_is_gone(server))
 
 
 def test_a_child_that_could_not_be_adopted_runs_nothing(
@@ -284,4 +284,4 @@ def test_none_outlives_its_supervisor_by_a_signal_it_ignores(bench: Bench) -> No
         supervisor.kill()
 
     for pid in map(int, pids.split()):
-        wait_until(lambda pid=pid: process_is_gone(pid), 20, "it has ended")  # type: ignore[misc]
+        wait_until(lambda pid=pid: process_is_gone(pid), message="it has ended")  # type: ignore[misc]

@@ -41,7 +41,7 @@ def run(directory: Path, *words: str, **environment: str) -> tuple[int, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=100,
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stderr

@@ -55,7 +55,7 @@ def ends(program: str, process: str, *words: str, url: str, stage: str) -> tuple
         env=os.environ | values,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
