@@ -22,7 +22,7 @@ from queuepool.settings import local_cluster as local
 from tests.paths import ROOT
 from tests.waiting import process_is_gone, wait_until
 
-READY_S = 40.0
+READY_S = 90.0
 
 
 def clean_environment(**more: str) -> dict[str, str]:
@@ -69,7 +69,7 @@ class LocalUp:
         assert found is not None, self.shown
         return found
 
-    def run(self, *words: str, timeout_s: float = 90.0) -> Done:
+    def run(self, *words: str, timeout_s: float = 150.0) -> Done:
         """Run another command in the same directory."""
         return run(self.directory, *words, environment=self.environment, timeout_s=timeout_s)
 
@@ -107,7 +107,7 @@ def run(
     directory: Path,
     *words: str,
     environment: dict[str, str] | None = None,
-    timeout_s: float = 90.0,
+    timeout_s: float = 150.0,
 ) -> Done:
     """Run one command to its end."""
     done = subprocess.run(

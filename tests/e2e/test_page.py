@@ -27,17 +27,17 @@ def test_up_runs_the_page_and_its_link_signs_in(tmp_path: Path) -> None:
         address, token = link.split("login#token=")
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
 
-        form = browser.open(f"{address}login", timeout=10).read().decode()
+        form = browser.open(f"{address}login", timeout=60).read().decode()
         mark = re.search(r'name="_form" value="([0-9a-f]+)"', form)
         assert mark is not None
         sent = urlencode({"token": token, "_form": mark[1]}).encode()
-        browser.open(f"{address}login", sent, timeout=10)
+        browser.open(f"{address}login", sent, timeout=60)
 
         def overview() -> str:
-            return str(browser.open(address, timeout=10).read().decode())
+            return str(browser.open(address, timeout=60).read().decode())
 
         wait_until(lambda: "2 partitions on 1 server" in overview(), message="it knows the queue")
-        events = browser.open(f"{address}live", timeout=10)
+        events = browser.open(f"{address}live", timeout=60)
         lines = (events.readline().decode() for _ in range(10))
         update = json.loads(next(line for line in lines if line.startswith("data:"))[5:])
         events.close()

@@ -45,7 +45,7 @@ def test_the_first_example_prints_its_greeting(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
         assert cluster.stop(signal.SIGINT) == Exit.OK, cluster.shown
 
