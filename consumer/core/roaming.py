@@ -58,9 +58,14 @@ class Roaming:
         return max(0.0, min(seconds, self._next_s - self._clock()))
 
     def is_idle(self, core: Core) -> bool:
-        """Return whether it is time to look around."""
+        """Return whether it is time to look around.
+
+        One whose workers are not ready yet is not idle: it cannot claim, and elsewhere it would
+        have to start others.
+        """
         now_s = self._clock()
-        if core.claimed or core.in_flight.has_unrecorded or core.tell.busy:
+        starts = core.state.slots <= 0
+        if starts or core.claimed or core.in_flight.has_unrecorded or core.tell.busy:
             self._next_s = now_s + IDLE_S
             return False
         return now_s >= self._next_s

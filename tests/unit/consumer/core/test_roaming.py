@@ -12,7 +12,12 @@ from queuepool.testing import FakeClock
 
 
 def core(
-    partition: int = 0, *, claimed: bool = False, gates: bool = False, tells: bool = False
+    partition: int = 0,
+    *,
+    claimed: bool = False,
+    gates: bool = False,
+    tells: bool = False,
+    slots: int = 4,
 ) -> Any:
     """Return what a roaming owner looks at."""
     known = {"mail": object()} if gates else {}
@@ -21,7 +26,9 @@ def core(
         in_flight=SimpleNamespace(has_unrecorded=False),
         tell=SimpleNamespace(busy=tells),
         ownership=SimpleNamespace(partition=partition),
-        state=SimpleNamespace(gatekeeper=SimpleNamespace(gates=SimpleNamespace(known=known))),
+        state=SimpleNamespace(
+            gatekeeper=SimpleNamespace(gates=SimpleNamespace(known=known)), slots=slots
+        ),
     )
 
 
@@ -65,6 +72,18 @@ def test_a_job_restarts_the_time() -> None:
     clock.advance(IDLE_S - 0.01)
     assert not roaming.is_idle(core())
     clock.advance(0.01)
+
+    assert roaming.is_idle(core())
+
+
+def test_one_whose_workers_start_is_not_idle_however_long_they_take() -> None:
+    clock = FakeClock()
+    roaming = Roaming(range(3), clock, lambda: range(3))
+    for _ in range(10):
+        clock.advance(IDLE_S)
+        assert not roaming.is_idle(core(slots=0))
+
+    clock.advance(IDLE_S)
 
     assert roaming.is_idle(core())
 
