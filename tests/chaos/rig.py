@@ -111,7 +111,7 @@ class Rig:
             config = PoolConfig(
                 topology=self.topology(),
                 keyspace=Keyspace(STAGE),
-                timeout_s=2.0,
+                timeout_s=10.0,
                 retry_for_s=20.0,
             )
             self.pool = self._ending.enter_context(QueuePool(config=config))

@@ -98,7 +98,7 @@ def test_partial_runs_with_what_succeeded(wide: QueuePool, work: Work, tmp_path:
     results = wide.enqueue_many(jobs, partition_key=lambda row: f"{row['n']}", then=then)
 
     assert results.batch.wait(timeout_s=60).state is BatchState.FIRED
-    assert results.batch.continuation.result(timeout_s=30) == [
+    assert results.batch.continuation.result(timeout_s=60) == [
         10,
         sum(n * n for n in range(10)) - 9,
     ]

@@ -208,7 +208,7 @@ class Supervisor:
 
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
-        self._thread.join(20)
+        self._thread.join(90)
 
     def _run(self) -> None:
         while not self._stopping.is_set():

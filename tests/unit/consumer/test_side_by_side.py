@@ -25,7 +25,7 @@ class FakeConsumer:
         self.runs.set()
         if self.failure is not None:
             raise self.failure
-        self.stopped.wait(20)
+        self.stopped.wait(60)
 
     def stop(self) -> None:
         self.stopped.set()
@@ -49,7 +49,7 @@ def test_all_run_until_they_are_stopped() -> None:
 
     together.run()
 
-    stopper.join(20)
+    stopper.join(60)
     assert all(consumer.stopped.is_set() for consumer in consumers)
     assert [c.thread for c in consumers] == [threading.main_thread().name, "pool-io", "pool-cpu"]
 

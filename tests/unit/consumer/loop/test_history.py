@@ -58,7 +58,7 @@ def test_a_job_that_runs_far_longer_than_usual_is_slow(
     @registry.task
     def works(wait: bool) -> None:
         if wait:
-            release.wait(30)
+            release.wait(60)
 
     for _ in range(25):
         running.job("works", {"wait": False})
