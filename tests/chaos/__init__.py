@@ -36,5 +36,7 @@ in the table. Rules for a procedure:
   assertion that fails is a violation as well.
 - Show that the fault struck: a count in `Result(sums={"fenced": ...})`, and a violation when it is
   0. `sums` are added over the runs, of `peaks` the largest counts; both become the note.
+- Add `trial.late_s` to a bound of time, and give owners that are killed `trial.lease_s`: `make
+  test` keeps the machine busy.
 - Wait for events (`rig.until`), and for time only where time is the fault (`pause` in rig.py).
 '''

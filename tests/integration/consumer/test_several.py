@@ -106,7 +106,7 @@ def test_forked_consumers_run_jobs_in_child_processes(
     for number in range(20):
         wide.enqueue("work", {}, partition_key=f"key-{number}")
 
-    wait_until(lambda: sum(map(done, wide.partitions())) == 20, 100, parent.log)
+    wait_until(lambda: sum(map(done, wide.partitions())) == 20, message=parent.log)
 
     assert parent.stop() == OK
     assert not any(map(lives, children(parent)))
