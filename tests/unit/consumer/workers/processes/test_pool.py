@@ -312,7 +312,7 @@ def test_closing_kills_what_still_runs(make_bench: MakeBench, tmp_path: Path) ->
     bench.pool.close(0.1)
     bench.pool.close(0.1)
 
-    assert monotonic() - began < 30  # the job would run for ever
+    assert monotonic() - began < 30  # the job would never end
     wait_until(lambda: not is_running(child))
     assert bench.pool.take_ended() == []
 
