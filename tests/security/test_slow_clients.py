@@ -16,7 +16,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.models import JobState, Owner
 from queuepool.partitions.partition import Partition
 from tests.integration.consumer.processes import ConsumerProcess
-from tests.integration.coordinator.cluster import Process, look
+from tests.integration.coordinator.cluster import BRIEF, Process, look
 from tests.security.slow_clients import Strangers, ask, cpu_s, descriptors, threads
 from tests.waiting import wait_until
 
@@ -36,7 +36,7 @@ def consumer(redis_url: str, stage: str, tmp_path: Path) -> Iterator[ConsumerPro
 
 @pytest.fixture
 def coordinator(redis_url: str, stage: str) -> Iterator[Process]:
-    process = Process(redis_url, stage, partitions=1)
+    process = Process(redis_url, stage, partitions=1, **BRIEF)
     yield process
     process.kill()
 

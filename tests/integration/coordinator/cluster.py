@@ -16,8 +16,11 @@ from queuepool.verbs.owner import verbs as own
 from tests.paths import ROOT
 from tests.waiting import wait_until
 
-# A policy that leaves idle workers alone for a while: these tests are about who decides.
-FAST = {"cycle_s": 0.1, "lease_s": 1.0, "request_timeout_s": 0.3, "policy": "pwqd"}
+# A policy that leaves idle workers alone for a while: these tests are about who decides. Whoever
+# leads keeps the lead while it or its server stands still.
+FAST = {"cycle_s": 0.1, "lease_s": 60.0, "request_timeout_s": 20.0, "policy": "pwqd"}
+# For tests in which a leader loses its lead.
+BRIEF: dict[str, Any] = {"lease_s": 1.0, "request_timeout_s": 0.3}
 LEASE_MS = 60_000
 
 
@@ -105,14 +108,16 @@ class Process:
             self.log.append(line)
 
     def stop(self) -> int:
-        """Ask it to stop; returns the exit code."""
+        """Ask it to stop; returns the exit code. Its log is complete then."""
         self.popen.send_signal(signal.SIGTERM)
-        return self.popen.wait(10)
+        code = self.popen.wait(60)
+        self._reader.join(30)
+        return code
 
     def kill(self) -> None:
         self.popen.kill()
-        self.popen.wait(10)
-        self._reader.join(5)
+        self.popen.wait(60)
+        self._reader.join(30)
         for stream in (self.popen.stdout, self.popen.stderr):
             if stream is not None:
                 stream.close()
@@ -125,7 +130,7 @@ def look(pool: QueuePool) -> Any:
     return verb.read(server.run(key, [verb])[0])
 
 
-def obey_until(owner: FakeOwner, done: Callable[[], object], timeout_s: float = 10.0) -> None:
+def obey_until(owner: FakeOwner, done: Callable[[], object], timeout_s: float = 30.0) -> None:
     """Keep the owner obeying until something is so."""
 
     def step() -> object:

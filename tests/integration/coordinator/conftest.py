@@ -24,7 +24,7 @@ StartCommand = Callable[[str], Command]
 def pool(redis_url: str, stage: str) -> Iterator[QueuePool]:
     """Two partitions on the shared server, in a keyspace of the test's own."""
     config = PoolConfig(
-        topology=build({"main": redis_url}, 2, ""), keyspace=Keyspace(stage), timeout_s=1.0
+        topology=build({"main": redis_url}, 2, ""), keyspace=Keyspace(stage), timeout_s=30.0
     )
     with QueuePool(config=config) as made:
         yield made

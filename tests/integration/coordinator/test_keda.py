@@ -34,14 +34,14 @@ def about(**metadata: str) -> api.ScaledObjectRef:
 
 def wanted(scaler: Any, **metadata: str) -> int:
     request = api.GetMetricsRequest(scaledObjectRef=about(**metadata), metricName="any")
-    [value] = scaler.GetMetrics(request, timeout=10).metricValues
+    [value] = scaler.GetMetrics(request, timeout=60).metricValues
     assert value.metricValueFloat == value.metricValue
     return int(value.metricValue)
 
 
 def code_of(call: Any, request: Any) -> Code:
     with pytest.raises(grpc.RpcError) as caught:
-        call(request, timeout=10)
+        call(request, timeout=60)
     found: Any = caught.value
     return Code(found.code())
 

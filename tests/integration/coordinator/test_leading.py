@@ -14,7 +14,7 @@ from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.leader import verbs as lead
 from tests.conftest import ServerFactory
-from tests.integration.coordinator.cluster import FAST, FakeOwner, look
+from tests.integration.coordinator.cluster import BRIEF, FAST, FakeOwner, look
 from tests.integration.coordinator.conftest import StartCoordinator
 from tests.waiting import wait_until
 
@@ -178,7 +178,7 @@ def test_an_outage_holds_everything_and_ends_by_itself(
 ) -> None:
     main, other = server_factory(), server_factory()
     topology = build({"main": main.url, "other": other.url}, 2, "0=main,1=other")
-    config = PoolConfig(topology=topology, keyspace=Keyspace(stage), timeout_s=0.5)
+    config = PoolConfig(topology=topology, keyspace=Keyspace(stage), timeout_s=30.0)
     with QueuePool(config=config) as pool:
         coordinator = assemble(pool, load(FAST))
         owners = [FakeOwner(pool.partition(n), workers=30) for n in (0, 1)]
@@ -213,13 +213,13 @@ def test_losing_the_server_of_the_lead_ends_the_lead_and_it_comes_back(
     topology = build({"main": server.url}, 1, "")
     config = PoolConfig(topology=topology, keyspace=Keyspace(stage), timeout_s=0.3)
     with QueuePool(config=config) as pool:
-        coordinator = assemble(pool, load(FAST))
+        coordinator = assemble(pool, load(FAST | BRIEF))
         coordinator.start()
         wait_until(lambda: coordinator.store.snapshot.leading)
         first_epoch = coordinator.leadership.epoch
         server.kill()
         wait_until(lambda: not coordinator.store.snapshot.leading)
-        assert coordinator.loop.idle_s < 5.0
+        wait_until(lambda: coordinator.loop.idle_s < 5.0)  # it goes on turning
 
         server.start()
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -15,6 +16,7 @@ import pytest
 from coordinator.core.replay.cycle import Cycle
 from coordinator.core.replay.replaying import replayed
 from coordinator.core.replay.shadow import Shadow
+from queuepool.cli.commands import record
 from queuepool.cli.exits import Exit
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import ScalingRecords
@@ -64,6 +66,24 @@ def run(capsys: Any, running: Process, redis_url: str, stage: str) -> Callable[.
     return do
 
 
+class Over:
+    """The time of a recording, which ends when a test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._ends: list[Callable[[], None]] = []
+        monkeypatch.setattr(
+            record, "threading", SimpleNamespace(Event=threading.Event, Timer=self._timer)
+        )
+
+    def _timer(self, _seconds: float, end: Callable[[], None]) -> Any:
+        self._ends.append(end)
+        return SimpleNamespace(start=lambda: None, cancel=lambda: None)
+
+    def now(self) -> None:
+        wait_until(lambda: self._ends, message="a recording")
+        self._ends[-1]()
+
+
 def load(pool: QueuePool, count: int) -> None:
     pool.enqueue_many("nothing", [{}] * count, partition_key=key_of(pool, 0))
 
@@ -74,24 +94,38 @@ def key_of(pool: QueuePool, partition: int) -> str:
 
 
 def test_what_a_live_coordinator_decided_is_decided_again_bit_by_bit(
-    run: Any, pool: QueuePool, held: FakeOwner, client: QueuePoolClient, tmp_path: Path
+    run: Any,
+    pool: QueuePool,
+    held: FakeOwner,
+    client: QueuePoolClient,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With a bulk, a change of the scaling record, and an operator's count, while it records."""
-    file = tmp_path / "one.rec"
+    file, over = tmp_path / "one.rec", Over(monkeypatch)
     seen: list[int] = []
 
-    def live() -> None:
+    def changes() -> None:
         load(pool, 400)
         obey_until(held, lambda: held.workers > 16)
         client.SetPolicy(api.SetPolicyRequest(changes={"max_workers": "24", "drain_s": "1"}))
         obey_until(held, lambda: held.workers == 24)
         client.SetWorkers(api.SetWorkersRequest(partition=0, workers=11, ttl_s=60))
         obey_until(held, lambda: held.workers == 11)
+        noted = file.read_bytes().count(b"\n")
+        wait_until(lambda: file.read_bytes().count(b"\n") > max(30, noted + 2))
         seen.append(1)
+
+    def live() -> None:
+        wait_until(file.exists)
+        try:
+            changes()
+        finally:
+            over.now()
 
     thread = threading.Thread(target=live)
     thread.start()
-    said = run("record", str(file), "--for", "6s")
+    said = run("record", str(file))
     thread.join(20)
 
     assert seen
@@ -111,7 +145,7 @@ def test_another_policy_is_compared_and_a_changed_file_is_noticed(
 ) -> None:
     file = tmp_path / "one.rec"
     load(pool, 400)
-    run("record", str(file), "--for", "2s")
+    run("record", str(file), "--size", "6kB")
 
     text = run("replay", str(file), "--policy", "static", "--set", "workers=20")
     found = json.loads(run("replay", str(file), "--policy", "pwqd", "--json"))
@@ -147,13 +181,16 @@ def test_without_a_coordinator_the_servers_are_observed(
     file = tmp_path / "one.rec"
     running.stop()
 
-    run("record", str(file), "--for", "1s", "--cycle", "100ms", QUEUEPOOL_GRPC="127.0.0.1:1")
+    directly = {"QUEUEPOOL_GRPC": "127.0.0.1:1"}
+    run("record", str(file), "--size", "3kB", "--cycle", "100ms", **directly)
 
     found = list(replayed(file.read_bytes().splitlines(keepends=True)))
     assert len(found) >= 3
     assert not any(one.recorded for one in found)
     assert found[-1].cycle.observations[0].state is not None
     assert "no coordinator was leading" in run("replay", str(file))
+    other = str(tmp_path / "two.rec")
+    assert "the time is over" in run("record", other, "--for", "100ms", **directly)
 
 
 def test_only_the_leader_records(process: StartProcess, running: Process) -> None:
@@ -161,7 +198,7 @@ def test_only_the_leader_records(process: StartProcess, running: Process) -> Non
     with connect(standby.grpc, deadline_s=30) as client:
         wait_until(lambda: any("standing by" in line for line in standby.log))
         with pytest.raises(grpc.RpcError) as refused:
-            next(client.Record(api.RecordRequest(), timeout=10))
+            next(client.Record(api.RecordRequest(), timeout=60))
 
     assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
     assert f"ask the leader, {running.grpc}" in (refused.value.details() or "")

@@ -10,7 +10,7 @@ import pytest
 from queuepool import Schedule
 from queuepool.client.pool import QueuePool
 from queuepool.models.schedules import Fired, id_of_time
-from tests.integration.coordinator.cluster import look
+from tests.integration.coordinator.cluster import BRIEF, look
 from tests.integration.coordinator.conftest import StartProcess
 from tests.waiting import wait_until
 
@@ -27,13 +27,13 @@ def state(pool: QueuePool) -> Fired:
 def fires_more(pool: QueuePool, count: int) -> None:
     """Wait until so many more times have fired."""
     before = state(pool).fired
-    wait_until(lambda: state(pool).fired >= before + count, 30)
+    wait_until(lambda: state(pool).fired >= before + count, 60)
 
 
 def test_each_time_fires_once_through_a_frozen_leader_and_a_restart(
     pool: QueuePool, process: StartProcess
 ) -> None:
-    first = process(watchdog_s=1.0)
+    first = process(watchdog_s=1.0, **BRIEF)
     wait_until(lambda: any("leading" in line for line in first.log))
     pool.schedules.set(Schedule(KEY, "t", every=1, missed="all"))
     status = pool.schedules.get(KEY)
@@ -41,7 +41,7 @@ def test_each_time_fires_once_through_a_frozen_leader_and_a_restart(
     (first_ms,) = status.next(1)
     fires_more(pool, 1)
 
-    second = process()
+    second = process(**BRIEF)
     os.kill(first.popen.pid, signal.SIGSTOP)
     wait_until(lambda: look(pool).address == second.grpc)
     fires_more(pool, 2)

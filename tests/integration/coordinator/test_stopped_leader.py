@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from queuepool.client.pool import QueuePool
-from tests.integration.coordinator.cluster import FakeOwner, look, obey_until
+from tests.integration.coordinator.cluster import BRIEF, FakeOwner, look, obey_until
 from tests.integration.coordinator.conftest import StartProcess
 from tests.waiting import wait_until
 
@@ -17,10 +17,10 @@ def test_a_frozen_leader_is_replaced_and_does_no_harm_when_it_wakes(
     pool: QueuePool, process: StartProcess
 ) -> None:
     owner = FakeOwner(pool.partition(0), workers=40)
-    first = process(policy="static", workers=40, watchdog_s=1.0)
+    first = process(policy="static", workers=40, watchdog_s=1.0, **BRIEF)
     # The server knows it sooner: stopped before it heard of its lead, it would not tell of a loss.
     wait_until(lambda: any("leading" in line for line in first.log))
-    assert look(pool).address == first.grpc
+    wait_until(lambda: look(pool).address == first.grpc)
     os.kill(first.popen.pid, signal.SIGSTOP)
     second = process(policy="static", workers=48)
     wait_until(lambda: look(pool).address == second.grpc)

@@ -55,7 +55,7 @@ def test_over_tls_a_token_travels_unseen_and_a_plain_call_gets_nothing(
     with connect(running.grpc, "token", certificates / "ca.pem") as client:
         assert _answers(client)
     with connect(running.grpc, "token") as client, pytest.raises(grpc.RpcError) as caught:
-        client.GetCluster(api.GetClusterRequest(), timeout=3)
+        client.GetCluster(api.GetClusterRequest(), timeout=30)
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
@@ -77,10 +77,10 @@ def test_with_a_client_authority_only_its_certificates_get_an_answer(
     with grpc.secure_channel(running.grpc, mine) as channel:
         stub = QueuePoolStub(channel)
         assert _answers(stub)
-        stub.SetWorkers(api.SetWorkersRequest(partition=0, workers=9, ttl_s=1), timeout=5)
+        stub.SetWorkers(api.SetWorkersRequest(partition=0, workers=9, ttl_s=1), timeout=30)
     without = grpc.ssl_channel_credentials(authority)
     with grpc.secure_channel(running.grpc, without) as channel, pytest.raises(grpc.RpcError):
-        QueuePoolStub(channel).GetCluster(api.GetClusterRequest(), timeout=3)
+        QueuePoolStub(channel).GetCluster(api.GetClusterRequest(), timeout=30)
 
     wait_until(lambda: any("set manually" in line for line in running.log))
     assert any("actor=" in line and "localhost" in line for line in running.log)
@@ -89,7 +89,7 @@ def test_with_a_client_authority_only_its_certificates_get_an_answer(
 def _answers(stub: QueuePoolStub) -> bool:
     def asked() -> object:
         try:
-            return stub.GetCluster(api.GetClusterRequest(), timeout=5).cluster.partition_count
+            return stub.GetCluster(api.GetClusterRequest(), timeout=30).cluster.partition_count
         except grpc.RpcError as error:
             if error.code() is not grpc.StatusCode.UNAVAILABLE:
                 raise
