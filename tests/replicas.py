@@ -36,7 +36,7 @@ def wait_until_replicating(primary: EmbeddedServer, key: bytes = b"replicating")
             return bool(client.execute_command("WAIT", 1, 500))
 
         for _ in range(2):
-            wait_until(followed, 20.0, "a replica that follows its primary")
+            wait_until(followed, 60.0, "a replica that follows its primary")
         client.delete(key)
 
 

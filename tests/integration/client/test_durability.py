@@ -29,7 +29,7 @@ from tests.waiting import wait_until
 
 ServerFactory = Callable[..., EmbeddedServer]
 MakePartition = Callable[..., Partition]
-TIMEOUT_S = 1.0  # the server waits for 0.6 of it
+LONG_S, BRIEF_S = 20.0, 1.0  # timeouts; a server waits for 0.6 of it
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,14 @@ def replica(pair: tuple[EmbeddedServer, EmbeddedServer]) -> EmbeddedServer:
 
 @pytest.fixture
 def pool(make_pool: MakePool, primary: EmbeddedServer, replica: EmbeddedServer) -> Any:
-    return make_pool(primary.url, timeout_s=TIMEOUT_S, retry_for_s=5.0, durability="replicated")
+    """Waits for a replica that stands still for a while."""
+    return make_pool(primary.url, timeout_s=LONG_S, retry_for_s=LONG_S, durability="replicated")
+
+
+@pytest.fixture
+def brief(make_pool: MakePool, primary: EmbeddedServer, replica: EmbeddedServer) -> Any:
+    """Soon gives up waiting for a replica."""
+    return make_pool(primary.url, timeout_s=BRIEF_S, retry_for_s=5.0, durability="replicated")
 
 
 @pytest.fixture
@@ -88,11 +95,11 @@ def test_many_replicated_jobs_are_there_and_in_order(
 
 
 def test_without_its_replica_a_job_is_stored_and_not_confirmed(
-    pool: Any, replica: EmbeddedServer, there: Callable[[], int]
+    pool: Any, brief: Any, replica: EmbeddedServer, there: Callable[[], int]
 ) -> None:
     with frozen(replica):
         with pytest.raises(NotConfirmedError, match="0 of 1 replicas have it") as caught:
-            pool.enqueue("t", partition_key="k", job_id="mine")
+            brief.enqueue("t", partition_key="k", job_id="mine")
         (result,) = caught.value.results
         assert (result.job_id, result.status) == ("mine", EnqueueStatus.UNKNOWN)
         assert pool.status("mine", partition_key="k").state == "ready"
@@ -108,7 +115,7 @@ def test_without_its_replica_a_job_is_stored_and_not_confirmed(
 def test_a_duplicate_is_confirmed_whichever_connection_stored_it(
     pool: Any, replica: EmbeddedServer, primary: EmbeddedServer, make_pool: MakePool
 ) -> None:
-    fresh = make_pool(primary.url, timeout_s=TIMEOUT_S, retry_for_s=0.0)
+    fresh = make_pool(primary.url, timeout_s=BRIEF_S, retry_for_s=0.0)
     with frozen(replica):
         pool.enqueue("t", partition_key="k", job_id="a", durability="fast")
         with pytest.raises(NotConfirmedError):
@@ -116,25 +123,25 @@ def test_a_duplicate_is_confirmed_whichever_connection_stored_it(
 
 
 def test_a_confirmation_is_asked_again_behind_a_script_that_was_forgotten(
-    pool: Any, replica: EmbeddedServer, primary: EmbeddedServer
+    brief: Any, replica: EmbeddedServer, primary: EmbeddedServer
 ) -> None:
-    pool.enqueue("t", partition_key="k")
+    brief.enqueue("t", partition_key="k", durability="fast")
     with frozen(replica), redis.Redis.from_url(primary.url) as client:
         client.script_flush()
         with pytest.raises(NotConfirmedError):
-            pool.enqueue("t", partition_key="k")
+            brief.enqueue("t", partition_key="k")
         client.script_flush()
         with pytest.raises(NotConfirmedError):
-            pool.enqueue_many("t", rows(500), partition_key="k")
+            brief.enqueue_many("t", rows(500), partition_key="k")
 
 
 def test_a_bulk_call_that_is_not_confirmed_tells_of_every_job(
-    pool: Any, replica: EmbeddedServer, there: Callable[[], int]
+    pool: Any, brief: Any, replica: EmbeddedServer, there: Callable[[], int]
 ) -> None:
     jobs = [Job({"i": i}, job_id=f"job-{i}") for i in range(9_000)]
     pool.enqueue_many("t", jobs[:1_000], partition_key="k")
     with frozen(replica), pytest.raises(NotConfirmedError) as caught:
-        pool.enqueue_many("t", jobs, partition_key="k")
+        brief.enqueue_many("t", jobs, partition_key="k")
 
     told = caught.value.results
     assert (told.accepted, told.duplicates) == (0, 0)
@@ -156,14 +163,14 @@ def test_a_primary_that_is_demoted_meanwhile_is_asked_again(
             with frozen(replica):
                 begun.set()
                 waits = "a call that waits for the replica"
-                wait_until(lambda: client.info("clients")["blocked_clients"] == 1, 10.0, waits)
+                wait_until(lambda: client.info("clients")["blocked_clients"] == 1, 30.0, waits)
                 client.replicaof("127.0.0.1", 1)
                 client.replicaof("NO", "ONE")
 
         begun, thread = threading.Event(), threading.Thread(target=demote)
         thread.start()
         try:
-            assert begun.wait(10)
+            assert begun.wait(60)
             job = pool.enqueue("t", partition_key="k")
             assert there() == 1
         finally:
@@ -243,7 +250,7 @@ def test_a_fsynced_job_is_acknowledged_where_every_write_is_fsynced(
 def test_a_server_that_answers_before_it_fsyncs_cannot_confirm(
     make_pool: MakePool, prompt: EmbeddedServer, setting: str, value: str
 ) -> None:
-    pool = make_pool(prompt.url, timeout_s=TIMEOUT_S, durability="fsynced")
+    pool = make_pool(prompt.url, timeout_s=BRIEF_S, durability="fsynced")
     with redis.Redis.from_url(prompt.url) as client:
         client.config_set(setting, value)
 

@@ -137,7 +137,7 @@ def test_a_server_that_crashes_amid_a_bulk_call_has_every_job_once(
 def test_a_server_that_stays_away_is_reported_with_the_ids(
     make_pool: MakePool, make_partition: MakePartition, server: EmbeddedServer
 ) -> None:
-    pool = make_pool(server.url, timeout_s=SHORT_S, retry_for_s=0.2)
+    pool = make_pool(server.url, retry_for_s=0.2)
 
     def items() -> Iterator[dict[str, int]]:
         yield from rows(3_000)

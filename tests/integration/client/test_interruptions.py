@@ -205,7 +205,7 @@ class Work:
                 raise AssertionError(f"{self.name} was told of {group}")
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_threads_under_fire_lose_no_job_and_no_connection(redis_url: str, stage: str) -> None:
     config = PoolConfig(topology=single(redis_url, 1), keyspace=Keyspace(stage=stage))
     striker = Striker(JobTimeoutError, seed=7)
@@ -272,7 +272,7 @@ def test_tasks_that_are_cancelled_lose_no_connection_and_mix_up_no_reply(
         for _ in range(100):
             found = await asyncio.gather(*(torment(server, n) for n in range(2 * limit)))
             cancelled += sum(found)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 await asyncio.gather(*(ask(server, n) for n in range(limit)))
         await server.close()
         return cancelled

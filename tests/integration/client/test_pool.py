@@ -163,7 +163,7 @@ def test_delays_are_kept(pool: Any, partition: Partition) -> None:
     first, second = (pool.status(j.job_id, partition_key="k") for j in (job, later))
     assert first.state is second.state is JobState.DELAYED
     assert first.at_ms - first.enqueued_ms == 60_000
-    assert abs(second.at_ms - moment.timestamp() * 1000) < 5_000
+    assert abs(second.at_ms - moment.timestamp() * 1000) < 25_000
     assert pool.group("k").status().delayed == 2
 
 

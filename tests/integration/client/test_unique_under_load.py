@@ -147,7 +147,7 @@ def test_never_two_jobs_of_a_key_and_none_is_left_behind(
                 ceased.set()
         said = sum((a.result() for a in asked), Counter[EnqueueStatus]())
         owned = successor(redis_url, partition)
-        wait_until(lambda: is_empty(owned, chance), 30, "all jobs have ended")
+        wait_until(lambda: is_empty(owned, chance), 60, "all jobs have ended")
     finally:
         over.set()
         checker.join()
