@@ -83,7 +83,7 @@ def refused(process: ConsumerProcess) -> int:
 def test_bad_commands_are_refused_with_a_metric_and_a_good_one_is_obeyed(
     pool: QueuePool, partition: Partition, consume: StartConsumer, client: Any
 ) -> None:
-    process = consume(workers=4)
+    process = consume(workers=4, lease_s=60)
     process.owns(partition)
     for n, fields in enumerate(REFUSED.values(), start=1):
         last = say(client, partition, n, fields)
@@ -108,7 +108,7 @@ def test_commands_that_were_there_before_the_owner_do_not_keep_it_from_starting(
         say(client, partition, n, fields)
     client.hset(partition.key + b":o", "applied", "0-0")
 
-    process = consume(workers=4)
+    process = consume(workers=4, lease_s=60)
 
     process.owns(partition)
     wait_until(lambda: refused(process) == len(REFUSED))
@@ -121,7 +121,7 @@ def test_a_damaged_note_of_the_last_command_does_not_stop_the_next_owner(
 ) -> None:
     client.hset(partition.key + b":o", "applied", known)
 
-    process = consume(workers=4)
+    process = consume(workers=4, lease_s=60)
     process.owns(partition)
     say(client, partition, 1, SOUND)
 

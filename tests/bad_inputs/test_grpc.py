@@ -47,8 +47,8 @@ def running(redis_url: str) -> Iterator[Process]:
 
 @pytest.fixture(scope="module")
 def client(running: Process) -> Iterator[QueuePoolClient]:
-    with connect(running.grpc, TOKEN) as made:
-        wait_until(lambda: outcome(made, "GetCluster", api.GetClusterRequest())[0] is Code.OK, 20.0)
+    with connect(running.grpc, TOKEN, deadline_s=30) as made:
+        wait_until(lambda: outcome(made, "GetCluster", api.GetClusterRequest())[0] is Code.OK, 60.0)
         yield made
 
 
@@ -348,7 +348,7 @@ def test_messages_of_ten_megabytes_are_refused_and_leave_no_memory_behind(
         assert raw_outcome(channel, method, large)[0] is Code.RESOURCE_EXHAUSTED
 
     # A thread that met one may keep the room of one; were all kept, it would be 400 MB.
-    wait_until(lambda: resident_kb(running) - before_kb < 65_536, 10.0)
+    wait_until(lambda: resident_kb(running) - before_kb < 65_536, 30.0)
     assert outcome(client, "GetCluster", api.GetClusterRequest())[0] is Code.OK
 
 

@@ -20,7 +20,7 @@ class RawConnection:
 
     def __init__(self, address: str, *, agree: bool = True, greet: bool = True) -> None:
         host, port = address.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), 10)
+        self.socket = socket.create_connection((host, int(port)), 60)
         # Else half of a call waits for the acknowledgement of the other half, 40 ms.
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._stream, self._buffer = -1, b""
@@ -67,7 +67,7 @@ class RawConnection:
                 _frame(_CONTINUATION if number else _HEADERS, 0, self._stream, part)
             )
 
-    def answer(self, stream: int, timeout_s: float = 10.0, *, most: int = 2) -> bytes:
+    def answer(self, stream: int, timeout_s: float = 60.0, *, most: int = 2) -> bytes:
         """Return the headers of a stream's answer and end, as they are on the wire.
 
         most: after how many of them to stop, for answers that may continue.

@@ -19,7 +19,7 @@ _FIRST_WORDS = (
 )
 
 
-def connect(port: int, *, source: str = "127.0.0.1", timeout_s: float = 5.0) -> socket.socket:
+def connect(port: int, *, source: str = "127.0.0.1", timeout_s: float = 30.0) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), timeout_s, (source, 0))
 
 

@@ -47,6 +47,7 @@ def test_every_process_has_all_the_rights_it_needs(
             tmp_path,
             partition=n,
             partitions=PARTITIONS,
+            lease_s=60,  # each is seen to own, also on a machine that stands still
             pools="default=8..64,video=1..2",
         )
         for n in range(PARTITIONS)

@@ -65,7 +65,9 @@ def as_role(guarded: GuardedServer, role: str) -> QueuePool:
     """Return a pool of a role."""
     topology = build({"main": guarded.url(role)}, 1, "")
     return QueuePool(
-        config=PoolConfig(topology=topology, keyspace=guarded.space, timeout_s=1.0, retry_for_s=0.0)
+        config=PoolConfig(
+            topology=topology, keyspace=guarded.space, timeout_s=30.0, retry_for_s=0.0
+        )
     )
 
 
@@ -237,14 +239,14 @@ def test_ops_read_sees_everything_and_a_look_at_the_lead_is_no_lead(
 
 def test_an_owner_under_its_own_user_hears_of_work(guarded: GuardedServer) -> None:
     with as_role(guarded, "consumer") as mine, as_role(guarded, "producer") as theirs:
-        owned = mine.partition(0).acquire(lease_s=10.0, host="me")
+        owned = mine.partition(0).acquire(lease_s=60.0, host="me")
         assert isinstance(owned, OwnedPartition)
         bell = mine.partition(0).server.doorbell(mine.partition(0).key)
         try:
             bell.wait(0.0)
             theirs.enqueue("t", {}, partition_key="k")
 
-            assert bell.wait(5.0) == b"w"
+            assert bell.wait(30.0) == b"w"
         finally:
             bell.close()
 

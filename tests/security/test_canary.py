@@ -97,7 +97,7 @@ class Rig:
             directory.mkdir()
             consumer = ConsumerProcess(
                 url, STAGE, directory, environment=self.environment, app="tests.apps.canary",
-                partition=n, partitions=PARTITIONS, log_format=style, log_level="DEBUG",
+                partition=n, partitions=PARTITIONS, log_format=style, log_level="DEBUG", lease_s=60,
             )  # fmt: skip
             self._stack.callback(consumer.kill)
             self.consumers.append(consumer)
@@ -151,7 +151,7 @@ class Rig:
             f"metrics of consumer {n}": consumer.get("/metrics")[1]
             for n, consumer in enumerate(self.consumers)
         }
-        with urllib.request.urlopen(self.coordinator.metrics, timeout=5) as answer:
+        with urllib.request.urlopen(self.coordinator.metrics, timeout=30) as answer:
             texts["metrics of the coordinator"] = answer.read().decode()
         return texts | self._grpc() | self._command_line() | self._wrong_password()
 
@@ -210,9 +210,9 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
         "GetGroup": lambda: client.GetGroup(api.GetGroupRequest(partition_key=b"k0")),
         "ListDecisions": lambda: client.ListDecisions(api.ListDecisionsRequest()),
         "WatchPartitions": lambda: next(
-            iter(client.WatchPartitions(api.WatchPartitionsRequest(), timeout=5))
+            iter(client.WatchPartitions(api.WatchPartitionsRequest(), timeout=30))
         ),
-        "Record": lambda: next(iter(client.Record(api.RecordRequest(), timeout=5))),
+        "Record": lambda: next(iter(client.Record(api.RecordRequest(), timeout=30))),
         "SetWorkers": lambda: client.SetWorkers(
             api.SetWorkersRequest(partition=0, workers=9, ttl_s=60, reason="test")
         ),

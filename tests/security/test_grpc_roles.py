@@ -45,14 +45,14 @@ LOOKS: dict[str, Call] = {
     "GetPartition": lambda c: c.GetPartition(api.GetPartitionRequest(partition=1)),
     "ListDecisions": lambda c: c.ListDecisions(api.ListDecisionsRequest()),
     "WatchPartitions": lambda c: next(
-        iter(c.WatchPartitions(api.WatchPartitionsRequest(), timeout=5))
+        iter(c.WatchPartitions(api.WatchPartitionsRequest(), timeout=30))
     ),
     "GetGroup": lambda c: c.GetGroup(api.GetGroupRequest(partition_key=b"none")),
     "GetTenant": lambda c: c.GetTenant(api.GetTenantRequest(tenant="none")),
     "ListTenants": lambda c: c.ListTenants(api.ListTenantsRequest(most=5)),
     "ListLimits": lambda c: c.ListLimits(api.ListLimitsRequest()),
     "Explain": lambda c: c.Explain(api.ExplainRequest(partition=1)),
-    "Record": lambda c: next(iter(c.Record(api.RecordRequest(), timeout=5))),
+    "Record": lambda c: next(iter(c.Record(api.RecordRequest(), timeout=30))),
     "GetPolicy": lambda c: c.GetPolicy(api.GetPolicyRequest()),
     "ListGroups": lambda c: c.ListGroups(api.ListGroupsRequest()),
     "FindJobs": lambda c: c.FindJobs(api.FindJobsRequest()),
@@ -284,7 +284,7 @@ def test_the_audit_says_what_a_viewer_may_not_hold(by_token: Process) -> None:
 def test_health_needs_no_token(by_token: Process) -> None:
     with grpc.insecure_channel(by_token.grpc) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
-        assert stub.Check(health_pb2.HealthCheckRequest(), timeout=5).status == 1
+        assert stub.Check(health_pb2.HealthCheckRequest(), timeout=30).status == 1
 
 
 def test_the_command_line_tells_a_viewer_what_to_do(

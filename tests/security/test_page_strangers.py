@@ -48,7 +48,7 @@ class PageProcess:
             self.popen = subprocess.Popen(
                 [sys.executable, "-c", _SERVE], env=env, stdout=log, stderr=log, cwd=directory
             )
-        wait_until(lambda: "startup complete" in self.log, 20, "it listens")
+        wait_until(lambda: "startup complete" in self.log, 60, "it listens")
         self.port = int(re.findall(r"http://127.0.0.1:(\d+)/", self.log)[0])
 
     @property
@@ -59,7 +59,7 @@ class PageProcess:
         """Open connections, each of which sends this and nothing more."""
         held = []
         for _ in range(FLOOD):
-            client = socket.create_connection(("127.0.0.1", self.port), 5)
+            client = socket.create_connection(("127.0.0.1", self.port), 60)
             held.append(client)
             with suppress(OSError):  # it had to make way
                 client.sendall(sent)
@@ -67,7 +67,7 @@ class PageProcess:
 
     def answers(self) -> int:
         """Ask for the form to sign in."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/login", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/login", timeout=60) as answer:
             return int(answer.status)
 
 
@@ -76,7 +76,7 @@ def page(tmp_path: Path) -> Iterator[PageProcess]:
     made = PageProcess(tmp_path)
     yield made
     made.popen.kill()
-    made.popen.wait(10)
+    made.popen.wait(60)
 
 
 def test_connections_of_strangers_lock_nobody_out_and_fill_no_log(page: PageProcess) -> None:
@@ -99,7 +99,7 @@ def test_connections_of_strangers_lock_nobody_out_and_fill_no_log(page: PageProc
 
 
 def test_a_form_of_a_stranger_is_small(page: PageProcess) -> None:
-    with socket.create_connection(("127.0.0.1", page.port), 10) as client:
+    with socket.create_connection(("127.0.0.1", page.port), 60) as client:
         client.sendall(HEAD + b"Content-Length: 2000000\r\n\r\n" + b"x=" + b"y" * 20_000)
 
         assert client.recv(100).startswith(b"HTTP/1.1 413")

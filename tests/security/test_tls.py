@@ -78,7 +78,7 @@ def misnamed(trust: Trust) -> Iterator[TlsServer]:
         yield server
 
 
-def ask(url: str, timeout_s: float = 3.0) -> None:
+def ask(url: str, timeout_s: float = 30.0) -> None:
     """Observe a partition, sync and asyncio; raise what either raises."""
     verb = operate.observe(0)
     with closing(connect(url, timeout_s=timeout_s)) as server:
@@ -94,7 +94,7 @@ def ask(url: str, timeout_s: float = 3.0) -> None:
     asyncio.run(again())
 
 
-def failure(url: str, timeout_s: float = 3.0) -> list[str]:
+def failure(url: str, timeout_s: float = 30.0) -> list[str]:
     """Return what a sync and an asyncio connection fail with."""
     verb, texts = operate.observe(0), []
     with closing(connect(url, timeout_s=timeout_s)) as server, pytest.raises(UnavailableError) as e:
@@ -188,7 +188,9 @@ def test_a_cluster_works_by_mutual_tls_alone(
 ) -> None:
     url, stage = settings["QUEUEPOOL_URL"], settings["QUEUEPOOL_STAGE"]
     consumers = [
-        ConsumerProcess(url, stage, tmp_path, environment=settings, partition=n, partitions=2)
+        ConsumerProcess(
+            url, stage, tmp_path, environment=settings, partition=n, partitions=2, lease_s=60
+        )
         for n in range(2)
     ]
     coordinator = Process(url, stage, environment=settings)
@@ -228,11 +230,11 @@ def test_an_idle_owner_hears_of_work_over_tls(settings: dict[str, str]) -> None:
             for _ in range(3):  # a token, and one with an armed verb behind it
                 bell.wait(0.0)
                 client.rpush(partition.key + b":wk", "w")
-                assert bell.wait(5.0) == b"w"
+                assert bell.wait(30.0) == b"w"
                 bell.wait(0.0)
                 assert bell.arm(verb)
                 client.rpush(partition.key + b":wk", "c")
-                assert bell.wait(5.0) == b"c"
+                assert bell.wait(30.0) == b"c"
                 assert verb.read(bell.answer()).backlog == 0
         finally:
             client.close()

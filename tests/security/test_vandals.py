@@ -145,7 +145,7 @@ def types() -> Iterator[Act]:
 FAMILIES: tuple[Callable[[], Iterator[Act]], ...] = (
     *(counters, totals, notes, lanes, delayed, gates, batches, types),
 )
-_BOUND_S = 20.0
+_BOUND_S = 60.0
 
 
 class Scene:
