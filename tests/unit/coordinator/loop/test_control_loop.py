@@ -15,7 +15,7 @@ from queuepool.verbs import Verb
 from tests.unit.coordinator.ports import FakeServer
 from tests.waiting import wait_until
 
-FAST = {"cycle_s": 0.05, "lease_s": 1.0, "request_timeout_s": 0.2}
+FAST = {"cycle_s": 0.05, "lease_s": 60.0, "request_timeout_s": 0.2}
 
 
 class Rig:
@@ -52,8 +52,8 @@ def test_turns_go_on_until_stop_which_resigns() -> None:
     rig.coordinator.start()
     wait_until(lambda: len(rig.seen(CycleEnded)) >= 3)
 
-    assert rig.coordinator.stop()
-    assert rig.coordinator.stop()  # again, without effect
+    assert rig.coordinator.stop(60)
+    assert rig.coordinator.stop(60)  # again, without effect
 
     assert rig.server.asked[-1][1].script == "resign"
     assert rig.seen(LeadGained) == [LeadGained(9)]
@@ -91,7 +91,7 @@ def test_a_turn_that_breaks_off_is_told_and_does_not_end_the_loop() -> None:
     rig.breaks = False
 
     wait_until(lambda: rig.seen(CycleEnded))
-    assert rig.coordinator.stop()
+    assert rig.coordinator.stop(60)
 
 
 def test_the_lead_passes_to_another_and_comes_back_under_a_new_epoch() -> None:

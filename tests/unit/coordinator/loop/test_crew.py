@@ -46,19 +46,19 @@ def test_work_runs_side_by_side_on_no_more_threads_than_allowed(crew: Crew) -> N
     both, rest = threading.Barrier(3), threading.Event()
 
     def meet() -> None:
-        both.wait(10)
-        rest.wait(10)
+        both.wait(60)
+        rest.wait(60)
 
     first = [crew.submit(meet) for _ in range(2)]
     third = crew.submit(lambda: 3)
-    both.wait(10)
+    both.wait(60)
 
     assert alive() == 2
     assert not third.done()
     rest.set()
-    assert [future.result(10) for future in first] == [None, None]
-    assert third.result(10) == 3
-    assert [crew.submit(lambda: 4).result(10) for _ in range(20)] == [4] * 20
+    assert [future.result(60) for future in first] == [None, None]
+    assert third.result(60) == 3
+    assert [crew.submit(lambda: 4).result(60) for _ in range(20)] == [4] * 20
     assert alive() == 2
 
 
@@ -71,40 +71,40 @@ def test_what_no_thread_can_be_had_for_is_not_done_later_either(
         crew.submit(lambda: ran.append(1))
 
     refusing.left = 1
-    crew.submit(lambda: ran.append(2)).result(10)
+    crew.submit(lambda: ran.append(2)).result(60)
 
     assert ran == [2]
 
 
 def test_a_refusal_leaves_the_work_to_a_thread_that_lives(crew: Crew, refusing: Refusing) -> None:
     refusing.left, rest = 1, threading.Event()
-    busy = crew.submit(lambda: rest.wait(10))
+    busy = crew.submit(lambda: rest.wait(60))
     second = crew.submit(lambda: 2)
 
     assert alive() == 1
     rest.set()
-    assert busy.result(10)
-    assert second.result(10) == 2
+    assert busy.result(60)
+    assert second.result(60) == 2
 
 
 def test_an_error_is_for_whoever_asked_and_the_thread_lives_on(crew: Crew) -> None:
     with pytest.raises(ZeroDivisionError):
-        crew.submit(lambda: 1 // 0).result(10)
+        crew.submit(lambda: 1 // 0).result(60)
 
-    assert crew.submit(lambda: 1).result(10) == 1
+    assert crew.submit(lambda: 1).result(60) == 1
 
 
 def test_a_closed_crew_cancels_what_waits_and_its_threads_leave(crew: Crew) -> None:
     begun, rest = threading.Barrier(3), threading.Event()
 
     def hang() -> None:
-        begun.wait(10)
-        rest.wait(10)
+        begun.wait(60)
+        rest.wait(60)
 
     for _ in range(2):
         crew.submit(hang)
     waiting = crew.submit(lambda: 3)
-    begun.wait(10)
+    begun.wait(60)
     crew.close()
     crew.close()
 

@@ -56,7 +56,7 @@ def test_what_was_added_last_is_written_at_the_end(monkeypatch: pytest.MonkeyPat
     writer.start()
 
     writer.add(HELD)
-    writer.stop(5.0)
+    writer.stop(60.0)
 
     assert [one.what for one in pool.log()] == ["hold"]
 

@@ -57,9 +57,8 @@ def is_open(client: socket.socket) -> bool:
         return False
 
 
-def ends_within(client: socket.socket, seconds: float, step: Callable[[], object]) -> float:
-    """Repeat a step until the server ends the connection; returns the seconds that took."""
-    began_s = monotonic()
+def ends(step: Callable[[], object]) -> None:
+    """Repeat a step until the server ends the connection."""
 
     def is_over() -> bool:
         try:
@@ -67,15 +66,15 @@ def ends_within(client: socket.socket, seconds: float, step: Callable[[], object
         except OSError:
             return True
 
-    wait_until(is_over, seconds, "the connection ends", interval_s=0.05)
-    return monotonic() - began_s
+    wait_until(is_over, 60.0, "the connection ends", interval_s=0.05)
 
 
 def test_a_request_that_trickles_in_ends_at_the_deadline(serve: Serve) -> None:
-    with connect(serve(deadline_s=0.6).port) as client:
-        took_s = ends_within(client, 5.0, lambda: client.send(b"G"))
+    port, began_s = serve(deadline_s=0.6).port, monotonic()
+    with connect(port) as client:
+        ends(lambda: client.send(b"G"))
 
-    assert took_s > 0.3
+    assert monotonic() - began_s > 0.3
 
 
 def test_a_reply_that_trickles_out_ends_at_the_deadline(serve: Serve) -> None:
@@ -91,8 +90,8 @@ def test_a_reply_that_trickles_out_ends_at_the_deadline(serve: Serve) -> None:
             got[0] += len(part)
             return part
 
-        client.settimeout(5)
-        ends_within(client, 60.0, read_a_little)
+        client.settimeout(30)
+        ends(read_a_little)
 
     assert got[0] < len(LARGE)
 
@@ -124,7 +123,7 @@ def test_who_stays_after_the_reply_is_not_waited_for(serve: Serve) -> None:
     with connect(serve(deadline_s=0.6).port) as client:
         client.sendall(GET)
         assert read_all(client).endswith(b"small\n")
-        ends_within(client, 5.0, lambda: client.send(b"x"))
+        ends(lambda: client.send(b"x"))
 
 
 def test_who_asks_and_ends_its_half_gets_the_whole_reply(serve: Serve) -> None:
@@ -210,7 +209,7 @@ def test_a_default_timeout_that_a_handler_sets_changes_nothing(serve: Serve) -> 
     socket.setdefaulttimeout(0.05)
     try:
         with connect(port, source="127.0.0.1") as client:
-            client.settimeout(5)
+            client.settimeout(30)
             wait_until(lambda: ask(port)[0] == "HTTP/1.1 200 OK")
             client.sendall(GET)
             assert read_all(client).startswith(b"HTTP/1.1 200 OK")
@@ -237,7 +236,7 @@ def test_a_pass_that_fails_is_told_once_and_the_next_one_answers(
 
 
 def test_a_stop_ends_open_connections_and_is_quick(serve: Serve) -> None:
-    server = serve()
+    server = serve(deadline_s=300.0)
     clients = [connect(server.port) for _ in range(10)]
     assert ask(server.port)[0] == "HTTP/1.1 200 OK"
     began_s = monotonic()
@@ -245,7 +244,7 @@ def test_a_stop_ends_open_connections_and_is_quick(serve: Serve) -> None:
     server.stop()
     server.stop()
 
-    assert monotonic() - began_s < 2.0
+    assert monotonic() - began_s < 60.0  # far from the deadline of the connections
     assert [read_all(each) for each in clients] == [b""] * 10
     for each in clients:
         each.close()
@@ -258,7 +257,7 @@ def test_two_threads_may_stop_it_at_once(serve: Serve) -> None:
     for each in others:
         each.start()
     for each in others:
-        each.join(5)
+        each.join(30)
 
     assert ask(server.port)[0] == ""
 
