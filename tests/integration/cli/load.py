@@ -60,7 +60,7 @@ class Work:
 
     @contextmanager
     def consumer(self, pool: QueuePool, *, partition: str = "auto") -> Iterator[None]:
-        settings = ConsumerSettings(partition=partition, workers=1, lease_s=5, drain_s=5)
+        settings = ConsumerSettings(partition=partition, workers=1, lease_s=60, drain_s=5)
         made = Consumer(pool, settings, registry=self.registry)
         keeper = RouteKeeper(pool, lambda _: None, interval_s=0.2)
         thread = threading.Thread(target=made.run)

@@ -140,7 +140,7 @@ def pipe(tmp_path: Path) -> Iterator[str]:
     writer = threading.Thread(target=Path(tmp_path / "rows-pipe").write_text, args=(ROWS,))
     writer.start()
     yield "rows-pipe"
-    writer.join(10)
+    writer.join(60)
 
 
 def test_a_named_pipe_is_read_once(shell: Shell, pool: QueuePool, pipe: str) -> None:

@@ -29,13 +29,13 @@ def when_there_are(count: int, group: TaskGroup, do: Callable[[], None]) -> Iter
     """Call `do` in a thread once that many jobs of the group are ready."""
 
     def work() -> None:
-        wait_until(lambda: group.status().ready == count, 20)
+        wait_until(lambda: group.status().ready == count, 60)
         do()
 
     thread = threading.Thread(target=work)
     thread.start()
     yield
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
 
 
@@ -57,9 +57,9 @@ def test_a_group_whose_dead_jobs_were_evicted_or_discarded_is_not_done(
     }  # fmt: skip
     assert shell.run("group", "show", KEY) == Exit.OK
     assert "evicted" in shell.out
-    assert shell.run("group", "wait", KEY, "--timeout", "5s") == Exit.DIED
+    assert shell.run("group", "wait", KEY, "--timeout", "60s") == Exit.DIED
     pool.group(KEY).partition.discard([job_id.decode() for job_id in ids])
-    assert shell.run("group", "wait", KEY, "--timeout", "5s") == Exit.DIED
+    assert shell.run("group", "wait", KEY, "--timeout", "60s") == Exit.DIED
 
 
 @pytest.mark.parametrize("keep_jobs", [0, 10])
@@ -77,7 +77,7 @@ def test_a_bulk_whose_jobs_died_fails_also_when_none_is_kept(
         owned.run(own.finish(owned.ownership, {KEY.encode(): own.Acks(0, list(ids[2:]))}))
 
     with when_there_are(3, group, die):
-        code = shell.run("bulk", file, "--task", "t", "--key", KEY, "--wait", "--timeout", "20s")
+        code = shell.run("bulk", file, "--task", "t", "--key", KEY, "--wait", "--timeout", "60s")
 
     assert code == Exit.DIED
     assert f"1 done, 0 dead, 2 {'discarded' if keep_jobs else 'evicted'}" in shell.out

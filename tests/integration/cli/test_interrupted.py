@@ -29,7 +29,7 @@ def test_ctrl_c_amid_the_rows_tells_how_to_go_on(shell: Shell, pool: QueuePool) 
         assert process.stdin is not None
         process.stdin.write('{"n": 1}\n' * 12_000)
         process.stdin.flush()
-        wait_until(lambda: group.status().total == 10_000, 30.0, "two batches that are in")
+        wait_until(lambda: group.status().total == 10_000, 60.0, "two batches that are in")
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
 

@@ -56,7 +56,7 @@ def commands(shell: Shell, config: PoolConfig, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("QUEUEPOOL_SERVERS", json.dumps(dict(config.topology.servers)))
     monkeypatch.setenv("QUEUEPOOL_PLACEMENT", "0-1=main")
     monkeypatch.setenv("QUEUEPOOL_PARTITIONS", "2")
-    monkeypatch.setattr("queuepool.cli.inspection.moving.TAKEN_UP_S", 5.0)
+    monkeypatch.setattr("queuepool.cli.inspection.moving.TAKEN_UP_S", 60.0)
     return shell
 
 

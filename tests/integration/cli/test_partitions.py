@@ -43,7 +43,7 @@ def app(make_pool: MakePool) -> QueuePool:
 @pytest.fixture
 def commands(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
     monkeypatch.setenv("QUEUEPOOL_PARTITIONS", "2")
-    monkeypatch.setattr("queuepool.cli.inspection.moving.TAKEN_UP_S", 5.0)
+    monkeypatch.setattr("queuepool.cli.inspection.moving.TAKEN_UP_S", 60.0)
     return shell
 
 

@@ -1,8 +1,11 @@
 """`queuepool status`, `watch` and `scale` against a real server."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from queuepool import QueuePool
+from queuepool.cli.commands import watch
 from queuepool.cli.exits import Exit
 from queuepool.verbs.owner import verbs as own
 from tests.integration.cli.jobs import KEY, own_partition
@@ -60,11 +63,27 @@ def test_a_delayed_job_that_is_due_needs_an_owner(shell: Shell, pool: QueuePool)
     wait_until(lambda: shell.run("status") == Exit.UNATTENDED)
 
 
-def test_watch_prints_a_line_an_interval_where_there_is_no_terminal(shell: Shell) -> None:
-    assert shell.run("watch", "--interval", "100ms", "--for", "250ms") == Exit.OK
+def test_watch_prints_a_line_an_interval_where_there_is_no_terminal(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses_s: list[float] = []
 
+    class Pause:
+        def wait(self, seconds: float) -> None:
+            """End at the third pause, as Ctrl-C would."""
+            pauses_s.append(seconds)
+            if len(pauses_s) == 3:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(watch, "threading", SimpleNamespace(Event=Pause))
+
+    assert shell.run("watch", "--interval", "30s") == Exit.OK
     lines = shell.out.splitlines()
-    assert 2 <= len(lines) <= 4
+    assert shell.run("watch", "--interval", "100ms", "--for", "1ms") == Exit.OK
+
+    assert len(shell.out.splitlines()) == 1
+    assert len(lines) == len(pauses_s) == 3
+    assert all(0 < pause_s <= 30 for pause_s in pauses_s)
     assert all(line.startswith("backlog 0 workers 0/0") and "\x1b" not in line for line in lines)
 
 

@@ -41,7 +41,7 @@ def on_a_terminal(words: list[str], environment: dict[str, str], columns: int) -
             break
         seen += part
     os.close(ours)
-    assert command.wait(20) == 0, seen.decode()
+    assert command.wait(60) == 0, seen.decode()
     return _ESCAPES.sub("", seen.decode())
 
 

@@ -162,12 +162,12 @@ def test_a_consumer_that_heard_nothing_at_first_ends_when_it_hears_of_another_co
         "", stage, tmp_path, environment=env, partitions=8, partition=1, lease_s=2
     )
     try:
-        wait_until(lambda: "owns partition 1" in consumer.log, 20)  # nothing held it up
+        wait_until(lambda: "owns partition 1" in consumer.log, 60)  # nothing held it up
         back = server_factory(port=port)
         with redis.Redis.from_url(back.url) as client:
             client.hset(f"/{stage}/sys/{{sys}}/main:route", mapping=_record(4))
 
-        assert consumer.popen.wait(20) == 2
+        assert consumer.popen.wait(60) == 2
     finally:
         consumer.popen.kill()
         consumer.popen.wait()
@@ -190,7 +190,7 @@ def test_a_record_that_a_server_forgot_is_made_again_by_those_who_live(
 
             client.flushall()
 
-            wait_until(lambda: client.hget(key, "partitions") == b"4", 20)
+            wait_until(lambda: client.hget(key, "partitions") == b"4", 60)
         with pool(server.url, stage, 8) as wrong, pytest.raises(ConfigurationError):
             wrong.enqueue("t", partition_key="a")
     finally:

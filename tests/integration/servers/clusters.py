@@ -50,7 +50,7 @@ class LocalCluster:
 
     def wait_until_whole(self) -> None:
         """Return when every node sees all slots served."""
-        wait_until(lambda: all(map(self._is_whole, self.clients)), 20.0, "a whole cluster")
+        wait_until(lambda: all(map(self._is_whole, self.clients)), 60.0, "a whole cluster")
 
     def _is_whole(self, client: Any) -> bool:
         try:

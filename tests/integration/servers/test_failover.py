@@ -144,5 +144,5 @@ def _acquired(world: World) -> OwnedPartition:
         return bool(found)
 
     attempt: Callable[[], bool] = tried
-    wait_until(attempt, 10.0, "the end of the lease")
+    wait_until(attempt, 30.0, "the end of the lease")
     return found[0]

@@ -22,6 +22,11 @@ def _client(server: EmbeddedServer) -> Any:
     return redis.Redis.from_url(server.url)
 
 
+def _info(node: Any) -> str:
+    info = node.execute_command("CLUSTER", "INFO")
+    return info.decode() if isinstance(info, bytes) else str(info)
+
+
 class Nodes:
     """Two nodes of a cluster; the first has all slots."""
 
@@ -32,11 +37,10 @@ class Nodes:
         self.a.execute_command("CLUSTER", "SET-CONFIG-EPOCH", 1)
         self.b.execute_command("CLUSTER", "SET-CONFIG-EPOCH", 2)
         self.a.execute_command("CLUSTER", "MEET", "127.0.0.1", target.port)
-        wait_until(lambda: "cluster_state:ok" in self._info(), message="a cluster of two")
-
-    def _info(self) -> str:
-        info = self.b.execute_command("CLUSTER", "INFO")
-        return info.decode() if isinstance(info, bytes) else str(info)
+        wait_until(
+            lambda: all("cluster_state:ok" in _info(node) for node in (self.a, self.b)),
+            message="a cluster of two",
+        )
 
     def begin(self, base: bytes) -> int:
         """Begin to move the slot of a key; return the slot."""
@@ -48,7 +52,7 @@ class Nodes:
 
     def move(self, key: bytes) -> None:
         """Move one key."""
-        self.a.execute_command("MIGRATE", "127.0.0.1", self.target.port, key, 0, 5000)
+        self.a.execute_command("MIGRATE", "127.0.0.1", self.target.port, key, 0, 60_000)
 
     def end(self, slot: int) -> None:
         """Give the slot to the second node."""

@@ -74,7 +74,7 @@ class Tasks:
 
 
 @contextmanager
-def consumers(pool: QueuePool, registry: Registry, lease_s: float = 10.0) -> Iterator[None]:
+def consumers(pool: QueuePool, registry: Registry, lease_s: float = 60.0) -> Iterator[None]:
     """Run one consumer a partition; each must drain and end."""
     running = [
         Consumer(
@@ -285,7 +285,7 @@ def test_a_node_that_restarts_is_waited_for(
                     threading.Timer(0.5, node.start).start()
                 yield Job({"n": n}, partition_key=keys[n % PARTITIONS], job_id=f"job-{n}")
 
-        with consumers(pool, tasks.registry, lease_s=30.0):
+        with consumers(pool, tasks.registry, lease_s=60.0):
             results = pool.enqueue_many("double", jobs())
             groups = [pool.group(key).wait(timeout_s=60) for key in keys]
 
