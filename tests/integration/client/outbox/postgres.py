@@ -12,7 +12,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from queuepool.process.embedded.ports import pick_port
 from tests.waiting import wait_until
 
 _BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
@@ -27,7 +26,6 @@ class Postgres:
         if os.geteuid() == 0:
             shutil.chown(self._directory, "postgres")
         self._data = str(self._directory / "data")
-        self._port = pick_port()
         self._process: subprocess.Popen[bytes] | None = None
         options = ["-A", "trust", "-U", "app", "-N", "--locale=C", "-E", "UTF8"]
         subprocess.run(
@@ -37,11 +35,11 @@ class Postgres:
 
     @property
     def url(self) -> str:
-        return f"postgresql://app@127.0.0.1:{self._port}/postgres"
+        return f"postgresql://app@/postgres?host={self._directory}"
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        where = ["-D", self._data, "-p", str(self._port), "-h", "127.0.0.1"]
+        where = ["-D", self._data, "-h", ""]  # a socket in its directory, and no port to lose
         self._process = subprocess.Popen(
             [*self._server, *where, "-k", str(self._directory)],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy.orm import Session
 
 from queuepool import (
@@ -70,10 +71,10 @@ def test_a_connection_of_django(database_url: str, outbox: Outbox, new_relay: Ne
             "ENGINE": "django.db.backends.sqlite3", "NAME": database_url.removeprefix("sqlite:///"),
         }  # fmt: skip
     else:
-        host, _, port = database_url.partition("@")[2].partition("/")[0].partition(":")
+        where = conninfo_to_dict(database_url)
         known = {
             "ENGINE": "django.db.backends.postgresql", "NAME": "postgres", "USER": "app",
-            "HOST": host, "PORT": port,
+            "HOST": where["host"],
         }  # fmt: skip
     import django
     from django.conf import settings
