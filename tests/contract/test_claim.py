@@ -139,10 +139,10 @@ def test_a_lane_that_waits_too_long_takes_a_turn_a_tier_up(world: World) -> None
     owned = world.own()
     fill(world, b"low", 50, tier=3)
     fill(world, b"high", 500, tier=2)
-    strict = {"weights": w.STRICT, "age_ms": 5_000}
+    strict = {"weights": w.STRICT, "age_ms": 60_000}
 
     assert set(lanes(w.claim(owned, 10, **strict))) == {"high"}  # type: ignore[arg-type]
-    world.advance(6)
+    world.advance(61)
     w.claim(owned, 10, **strict)  # type: ignore[arg-type]
     promoted = w.claim(owned, 10, **strict)  # type: ignore[arg-type]
     after = w.claim(owned, 10, **strict)  # type: ignore[arg-type]

@@ -99,20 +99,20 @@ def test_a_group_keeps_its_order_over_calls_and_batches(world: World) -> None:
 
 def test_delayed_jobs_wait_for_their_time_and_then_join_the_tail(world: World) -> None:
     owned = world.own()
-    w.enqueue(world, ["late"], delay_ms=10_000)
-    w.enqueue(world, ["sooner"], delay_ms=5_000)
+    w.enqueue(world, ["late"], delay_ms=100_000)
+    w.enqueue(world, ["sooner"], delay_ms=50_000)
     w.enqueue(world, ["now"])
 
     early = w.promote(owned)
-    world.advance(6)
+    world.advance(51)
     due = w.promote(owned)
 
     assert (early.promoted, due.promoted) == (0, 1)
     assert early.next_due_ms is not None
-    assert 0 < early.next_due_ms <= 5_000
+    assert 0 < early.next_due_ms <= 50_000
     assert world.partition.status("late").state is JobState.DELAYED
     assert w.drain(owned) == ["now", "sooner"]
-    world.advance(5)
+    world.advance(50)
     assert w.promote(owned).next_due_ms is None
     assert w.drain(owned) == ["late"]
 

@@ -218,7 +218,7 @@ def test_errors_are_counted_of_dead_and_retrying_jobs(world: World) -> None:
     assert (other.dead, other.is_exact) == (1, True)
     assert both.first_ms is not None
     assert both.last_ms is not None
-    assert 900 <= both.last_ms - both.first_ms < 5000
+    assert 900 <= both.last_ms - both.first_ms < 60_000
 
 
 def test_errors_that_differ_in_their_tracebacks_only_are_counted_as_one(world: World) -> None:
@@ -229,7 +229,7 @@ def test_errors_that_differ_in_their_tracebacks_only_are_counted_as_one(world: W
     assert (one.dead, one.example) == (3, "c")
     assert one.first_ms is not None
     assert one.last_ms is not None
-    assert 1900 <= one.last_ms - one.first_ms < 6000
+    assert 1900 <= one.last_ms - one.first_ms < 60_000
 
 
 def test_a_part_of_many_errors_stands_for_all(world: World) -> None:

@@ -10,6 +10,7 @@ from queuepool.models import Limit, LimitStatus
 from queuepool.verbs import Verb
 from queuepool.verbs.limits import verbs as limit
 from tests.contract.limiting import Home, owner, permits, rate
+from tests.contract.prompt import prompt
 from tests.contract.world import World
 
 MAIL = Limit("mail", rate=20, per_s=2, burst=4, concurrency=7)
@@ -111,6 +112,7 @@ def test_asks_keep_a_limit_known(world: World) -> None:
     assert found(world).effective is not None
 
 
+@prompt(0.5)
 def test_what_is_granted_and_who_waits_is_shown(world: World) -> None:
     home = Home(world, definition="10:1000000:6:2:0:0")
     home.ask(owner(1), 6, wanted=2)

@@ -12,6 +12,7 @@ from queuepool.models import Limit
 from queuepool.verbs.limits import verbs as limit
 from queuepool.verbs.owner.replies import Ownership
 from tests.contract.limiting import Home, S, owner, permits, rate
+from tests.contract.prompt import prompt
 from tests.contract.world import World
 
 
@@ -134,6 +135,7 @@ def test_while_others_wait_an_owner_keeps_its_share(world: World) -> None:
     assert all(3 <= asker.running <= 4 for asker in askers)
 
 
+@prompt(0.1)
 def test_what_is_left_beyond_the_shares_goes_round(world: World) -> None:
     home = Home(world, definition=permits(1))
     askers = [Asker(home, owner(n)) for n in range(4)]
@@ -151,6 +153,7 @@ def test_what_is_left_beyond_the_shares_goes_round(world: World) -> None:
     assert min(turns.values()) >= 0.8 * sum(turns.values()) / 4, turns
 
 
+@prompt(0.1)
 def test_a_turn_of_what_is_left_lasts_a_quarter_of_a_second(world: World) -> None:
     home = Home(world, definition=permits(1))
 
@@ -201,6 +204,7 @@ def test_idle_askers_are_forgotten_after_a_minute(server_world: World) -> None:
     assert sorted(after) == [b"3:1", b"8:1"]
 
 
+@prompt(0.1)
 def test_who_waits_and_does_not_come_back_keeps_nobody_waiting(world: World) -> None:
     home = Home(world, definition=permits(1))
     holder, gone = Asker(home, owner(1)), Asker(home, owner(2))

@@ -12,6 +12,7 @@ from queuepool.models import Limit
 from queuepool.verbs.limits import verbs as limit
 from queuepool.verbs.limits.verbs import Granted
 from tests.contract.limiting import VOID_US, Home, S, most_in_windows, owner, rate, times
+from tests.contract.prompt import prompt
 from tests.contract.world import World
 
 WINDOWS_S = (0.05, 0.25, 1.0, 2.0)
@@ -24,6 +25,7 @@ def test_a_limit_that_nobody_defined_grants_everything_at_once(world: World) -> 
     assert max(times(told)) == told.now_us
 
 
+@prompt(0.05)
 def test_a_burst_is_granted_at_once_and_the_next_token_when_it_is_due(world: World) -> None:
     home = Home(world, definition=rate(10, burst=5))
 
@@ -88,6 +90,7 @@ def test_busy_owners_share_evenly_and_use_a_limit_up(
     assert len(everything) >= 0.97 * tokens * span_s
 
 
+@prompt(0.05)
 def test_tokens_are_booked_at_most_a_second_ahead(world: World) -> None:
     home = Home(world, definition=rate(10))
 
@@ -99,6 +102,7 @@ def test_tokens_are_booked_at_most_a_second_ahead(world: World) -> None:
     assert all(t.now_us < t.again_us <= t.now_us + 0.2 * S for t in refused)
 
 
+@prompt(0.05)
 def test_who_was_refused_is_next_and_who_does_not_come_back_is_passed_over(world: World) -> None:
     home = Home(world, definition=rate(1, per_s=10))
     got = [home.ask(owner(n), 1).tokens for n in range(4)]
@@ -113,6 +117,7 @@ def test_who_was_refused_is_next_and_who_does_not_come_back_is_passed_over(world
     assert home.ask(owner(9), 1).tokens == 1
 
 
+@prompt(0.05)
 def test_who_is_behind_one_that_left_the_line_keeps_its_place(world: World) -> None:
     home = Home(world, definition=rate(1, per_s=10))
     assert [home.ask(owner(n), 1).tokens for n in range(3)] == [1, 0, 0]
@@ -211,6 +216,7 @@ def test_a_429_makes_a_limit_known_for_a_day(world: World) -> None:
     assert world.partition.run(limit.find_limit("mail")) is None
 
 
+@prompt(0.05)
 def test_a_wait_is_not_longer_when_the_clock_went_back_before_another(world: World) -> None:
     home = Home(world)
     home.slow(60_000)
@@ -225,6 +231,7 @@ def adaptive() -> str:
     return Limit("mail", rate="adaptive", least=10, most=110).definition
 
 
+@prompt(0.05)
 def test_an_adaptive_limit_rises_while_it_is_used_up(world: World) -> None:
     home = Home(world, definition=adaptive())
     first = home.ask(owner(1), 1000).apart_us
@@ -242,6 +249,7 @@ def test_an_adaptive_limit_rises_while_it_is_used_up(world: World) -> None:
     assert home.ask(owner(1), 1).apart_us == pytest.approx(used, rel=0.05)
 
 
+@prompt(0.05)
 def test_an_adaptive_limit_slows_down_once_for_the_refusals_of_a_second(world: World) -> None:
     home = Home(world, definition=adaptive())
     world.partition.run(limit.set_limit(Limit("mail", rate="adaptive", least=10, most=1000)))
@@ -300,6 +308,7 @@ def go_back(home: Home, seconds: float) -> None:
         home.advance(-seconds)
 
 
+@prompt(0.05)
 def test_repeats_and_lost_replies_cost_what_was_booked_and_no_more(world: World) -> None:
     home = Home(world, definition=rate(10, burst=5))
 

@@ -31,7 +31,7 @@ def pass_ms(world: World, ms: int) -> None:
     """Let time pass by the server's clock."""
     until = world.partition.observe().observed_ms + ms
     world.advance((ms + 1) / 1000)
-    wait_until(lambda: world.partition.observe().observed_ms >= until, 5.0, "time passes")
+    wait_until(lambda: world.partition.observe().observed_ms >= until, message="time passes")
 
 
 def whats(entries: list[LogEntry]) -> list[str]:

@@ -10,6 +10,7 @@ from queuepool.servers import wire
 from queuepool.testing import ended
 from queuepool.verbs.scripts import Script, named, script
 from tests.contract import world as w
+from tests.contract.prompt import prompt
 from tests.contract.world import World
 
 
@@ -32,6 +33,7 @@ def back(world: World, seconds: float) -> None:
         world.advance(-seconds)
 
 
+@prompt(0.5)
 def test_an_id_is_remembered_for_a_minute_and_at_most_for_two(world: World) -> None:
     owned = world.own()
     ends(world, owned, "a")
@@ -91,7 +93,7 @@ def test_a_jump_ahead_by_less_than_two_minutes_keeps_the_ids_of_the_set_in_use(
     owned = world.own()
     ends(world, owned, "a")
 
-    world.advance(119)
+    world.advance(100)
     ends(world, owned, "b")
 
     assert w.enqueue(world, ["a", "b"]) == b"00"

@@ -245,15 +245,15 @@ def test_a_body_that_grew_is_weighed_by_the_next_claim(world: World) -> None:
 
 def test_the_newest_says_by_when_it_is_to_start(world: World) -> None:
     owned = world.own()
-    enqueue(world, "a", 1, expires_ms=5_000)
-    world.advance(4)
-    enqueue(world, "b", 2, expires_ms=5_000)
-    world.advance(4)
+    enqueue(world, "a", 1, expires_ms=60_000)
+    world.advance(40)
+    enqueue(world, "b", 2, expires_ms=60_000)
+    world.advance(40)
     assert claimed(owned) == {"a": 2}
 
-    w.enqueue(world, ["x"], unique={0: b"x"}, expires_ms=5_000)
+    w.enqueue(world, ["x"], unique={0: b"x"}, expires_ms=60_000)
     w.enqueue(world, ["y"], unique={0: b"x"}, until=b"er")
-    world.advance(9)
+    world.advance(90)
     assert w.claim(owned).ids == [b"x"]
 
 

@@ -85,7 +85,7 @@ def test_an_armed_claim_is_carried_out_with_the_token(world: World, bell: Bell) 
     assert bell.answer() is None
     w.enqueue(world, ["a", "b"])
 
-    assert bell.wait(10) == b"w"
+    assert bell.wait(30) == b"w"
     assert list(verb.read(bell.answer()).ids) == [b"a", b"b"]
     assert w.book(owned) == [b"a", b"b"]
     assert world.partition.audit().clean

@@ -118,11 +118,11 @@ def test_ends_that_no_batch_was_told_of_are_work(world: World) -> None:
 
 
 def test_a_batch_is_work_once_its_deadline_has_passed(world: World) -> None:
-    batches.open_batch(world, 0, seal=False, deadline_ms=5000)
+    batches.open_batch(world, 0, seal=False, deadline_ms=60_000)
     assert vacancy(world) == NOTHING
     assert not is_seen_to_have_work(world)
 
-    world.advance(6)
+    world.advance(61)
 
     assert vacancy(world) == WORK
     assert is_seen_to_have_work(world)
