@@ -55,7 +55,7 @@ class Prometheus:
         self._url = f"http://127.0.0.1:{port}/api/v1/"
 
     def get(self, path: str, **arguments: str) -> Any:
-        with urlopen(f"{self._url}{path}?{urlencode(arguments)}", timeout=5) as reply:
+        with urlopen(f"{self._url}{path}?{urlencode(arguments)}", timeout=30) as reply:
             return json.loads(reply.read())["data"]
 
     def is_up(self) -> bool:
@@ -94,7 +94,7 @@ def prometheus(directory: Path, targets: dict[str, list[str]]) -> Iterator[Prome
         )
     try:
         running = Prometheus(port)
-        wait_until(running.is_up, 30, "Prometheus answers", interval_s=0.1)
+        wait_until(running.is_up, 60, "Prometheus answers", interval_s=0.1)
         yield running
     finally:
         process.kill()
@@ -156,7 +156,7 @@ def test_every_expression_answers_and_no_alert_fires_for_nothing(tmp_path: Path)
         limited = cluster.run("limit", "set", "mail", "--rate", "100")
         assert limited.code == 0, limited.err
         with prometheus(tmp_path, targets_of(cluster)) as monitor:
-            wait_until(lambda: monitor.value_of("queuepool_owner == 1"), 30, "a scrape")
+            wait_until(lambda: monitor.value_of("queuepool_owner == 1"), 60, "a scrape")
             for key in ("a", "b", "c"):
                 assert cluster.run(*bulk, "--key", key).code == 0
             missing = set(EXPRESSIONS)
@@ -177,5 +177,5 @@ def test_every_expression_answers_and_no_alert_fires_for_nothing(tmp_path: Path)
                 assert {rule["health"] for rule in rules} == {"ok"}
                 return {rule["name"] for rule in rules if rule["state"] == "firing"}
 
-            wait_until(firing, 20, "the first job of each file failed, so an alert fires")
+            wait_until(firing, 60, "the first job of each file failed, so an alert fires")
             assert firing() == {"QueuepoolJobsDie"}

@@ -35,7 +35,7 @@ def up(folder: Path, *words: str, **variables: str) -> list[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("QUEUEPOOL_")}
     path = f"{folder.parent / 'bin'}:{os.environ['PATH']}"
     environment = kept | {"PATH": path, "CALLS": str(calls)} | variables
-    subprocess.run([folder / "up", *words], env=environment, check=True, timeout=30)
+    subprocess.run([folder / "up", *words], env=environment, check=True, timeout=60)
     return calls.read_text().splitlines()
 
 

@@ -17,7 +17,7 @@ def test_the_pasted_file_has_the_arguments_of_the_task(tmp_path: Path) -> None:
     assert signature is not None
 
     # A line of our own page, which readers give to their shell.
-    subprocess.run(paste[1], shell=True, cwd=tmp_path, check=True, timeout=20)  # noqa: S602
+    subprocess.run(paste[1], shell=True, cwd=tmp_path, check=True, timeout=60)  # noqa: S602
 
     with open_rows(str(tmp_path / "people.csv")) as lines:
         rows = [row for _line, row in read_rows(lines, "csv")]

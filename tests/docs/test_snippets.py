@@ -81,10 +81,10 @@ def consumer_of(modules: list[str], folder: Path, environment: dict[str, str]) -
         finally:
             process.terminate()
             try:
-                code = process.wait(timeout=20)
+                code = process.wait(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
-                code = process.wait(timeout=20)
+                code = process.wait(timeout=60)
         said = (folder / "consumer.log").read_text()
     assert code == 0, said
 

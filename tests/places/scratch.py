@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.paths import ROOT
 
 _LEFT_OUT = shutil.ignore_patterns(".*", "node_modules", "build", "dist", "results")
-_TIMEOUT_S = 100
+_TIMEOUT_S = 300
 
 
 @dataclass(frozen=True, slots=True)

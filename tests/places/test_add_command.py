@@ -8,6 +8,8 @@ import pytest
 from tests.places.scratch import Place, Scratch, passes_whole, refuses_without
 from tests.sampling import first_of
 
+pytestmark = pytest.mark.timeout(600)  # each runs several tests in a process of its own
+
 FILE = '''"""queuepool hello: a greeting."""
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ import pytest
 from tests.places.scratch import Outcome, Place, Scratch, passes_whole, refuses_without
 from tests.sampling import first_of
 
+pytestmark = pytest.mark.timeout(600)  # each runs several tests in a process of its own
+
 SCENARIOS = "tests/unit/coordinator/policy/scenarios"
 FILE = '''"""A number of workers that does not change."""
 

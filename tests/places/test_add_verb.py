@@ -8,6 +8,8 @@ import pytest
 from tests.places.scratch import Place, Scratch, passes_whole, refuses_without
 from tests.sampling import first_of
 
+pytestmark = pytest.mark.timeout(600)  # each runs several tests in a process of its own
+
 SCRIPT = """\
 #!lua flags=allow-oom
 -- touch: note that the checkpoint of a partition still holds.

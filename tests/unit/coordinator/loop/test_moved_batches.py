@@ -17,7 +17,7 @@ from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.unit.coordinator.loop.moving import Died, Queue
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
 
 BATCHES = [f"b{n}" for n in range(4)]
 

@@ -20,7 +20,7 @@ from queuepool.verbs.producer.verbs import ANY_VERSION
 from tests.contract import world as w
 from tests.unit.coordinator.loop.moving import KEYS, Died, Queue
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
 
 ORDER = {key: list(range(3)) for key in KEYS}
 
