@@ -99,9 +99,9 @@ class DoctorWatch:
             _place(view, self._looked.get(where)) for view, where in zip(views, wheres, strict=True)
         )
         ago_s = time.monotonic() - (snapshot.at_s or time.monotonic())
-        began_ms = round((time.time() - ago_s) * 1000)
+        seen_ms = round((time.time() - ago_s) * 1000)
         return self._pool.carry_out(
-            with_the_rest(config, places, began_ms, clamps_known=snapshot.leading)
+            with_the_rest(config, places, seen_ms, seen_ms, clamps_known=snapshot.leading)
         )
 
     def _next(self, wheres: Sequence[Where]) -> Sequence[Where]:

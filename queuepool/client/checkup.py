@@ -38,7 +38,6 @@ _NODES = 32  # partitions asked for the nodes of a cluster
 def observed(config: PoolConfig) -> Steps[Observed]:
     """Return everything that can be read at this moment, of at most CLOSE places closely."""
     config = replace(config, retry_for_s=0.0)  # a server that is away is a finding
-    began_ms = round(time.time() * 1000)
     numbers = range(config.topology.partitions)
     wheres: list[Where] = [(number, DEFAULT_POOL) for number in numbers]
     try:
@@ -46,7 +45,9 @@ def observed(config: PoolConfig) -> Steps[Observed]:
     except QueuePoolError:  # a server is away
         having = {}
     wheres += [(number, pool) for pool, some in having.items() for number in some]
+    began_ms = round(time.time() * 1000)
     states = yield from ask_reachable(config, wheres, lambda where: operate.observe(where[0]))
+    ended_ms = round(time.time() * 1000)
     looked = yield from ask_reachable(config, wheres[:CLOSE], lambda _: checkup())
     places = tuple(
         Place(
@@ -58,19 +59,21 @@ def observed(config: PoolConfig) -> Steps[Observed]:
         )
         for where in wheres
     )
-    return (yield from with_the_rest(config, places, began_ms))
+    return (yield from with_the_rest(config, places, began_ms, ended_ms))
 
 
 def with_the_rest(
     config: PoolConfig,
     places: tuple[Place, ...],
     began_ms: int,
+    ended_ms: int,
     *,
     clamps_known: bool = False,
 ) -> Steps[Observed]:
     """Return what is known of places, and what servers, limits, schedules and the leader are.
 
-    began_ms: this machine's time when the places were observed, for the servers' clocks.
+    began_ms, ended_ms: this machine's time before and after the places were observed, for the
+    servers' clocks.
     """
     config = replace(config, retry_for_s=0.0)
     servers = yield from ask_servers(config)
@@ -84,7 +87,7 @@ def with_the_rest(
         version=__version__,
         places=places,
         servers=servers,
-        clocks=_clocks(places, began_ms),
+        clocks=_clocks(places, began_ms, ended_ms),
         leader_lease_ms=None if leader is None else leader.lease_ms,
         limits=limits,
         schedules=None if timed is None else tuple(timed.found),
@@ -149,11 +152,15 @@ def _system(verb: Verb[T]) -> Steps[T | None]:
     return None
 
 
-def _clocks(places: Sequence[Place], began_ms: int) -> dict[str, int]:
-    """Return how far each server's clock is ahead of ours, by the first look at it."""
+def _clocks(places: Sequence[Place], began_ms: int, ended_ms: int) -> dict[str, int]:
+    """Return how far each server's clock is ahead of ours at least, by the first look at it.
+
+    It was read at some moment of the look, which is long if any server is slow.
+    """
     ahead: dict[str, int] = {}
     for place in places:
         state: PartitionState | None = place.state
         if state is not None:
-            ahead.setdefault(place.server, state.observed_ms - began_ms)
+            meant_ms = min(max(state.observed_ms, began_ms), ended_ms)
+            ahead.setdefault(place.server, state.observed_ms - meant_ms)
     return ahead

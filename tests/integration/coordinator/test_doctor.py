@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from types import SimpleNamespace
 
 import pytest
 
 from queuepool import AsyncQueuePool
 from queuepool.cli.exits import Exit
+from queuepool.client import checkup
 from queuepool.client.pool import QueuePool
 from queuepool.models.doctor import Verdict
 from queuepool.rpc.client import QueuePoolClient
@@ -47,6 +50,15 @@ def test_the_library_judges_a_single_look(pool: QueuePool) -> None:
     for found in (pool.doctor(), asyncio.run(awaited())):
         assert kinds(found) == {"persistence", "no-leader"}
         assert {one.kind for one in found.unjudged} == NO_HISTORY
+
+
+def test_a_look_that_takes_long_takes_no_clock_for_one_that_is_off(
+    pool: QueuePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments_s = iter((time.time() - 30, time.time() + 30))  # before and after it, as when one waits
+    monkeypatch.setattr(checkup, "time", SimpleNamespace(time=lambda: next(moments_s)))
+
+    assert "clock-skew" not in kinds(pool.doctor())
 
 
 def test_a_server_that_is_away_is_a_finding(stage: str) -> None:
