@@ -15,10 +15,18 @@ FILE = "rows.jsonl"
 @pytest.fixture
 def pool(redis_url: str, stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> QueuePool:
     monkeypatch.chdir(tmp_path)
-    for name, value in (("URL", redis_url), ("STAGE", stage), ("TIMEOUT_S", "0.3")):
+    for name, value in (("URL", redis_url), ("STAGE", stage)):
         monkeypatch.setenv(f"QUEUEPOOL_{name}", value)
     Path(FILE).write_text('{"a": 1}\n{"a": 2}\n{"a": 3}\n')
     return QueuePool.from_env()
+
+
+@pytest.fixture
+def durability(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What is asked for; where there is no replica, none is waited for long."""
+    if request.param == "replicated":
+        monkeypatch.setenv("QUEUEPOOL_TIMEOUT_S", "0.3")
+    return str(request.param)
 
 
 def bulk(durability: str) -> int:
@@ -32,6 +40,7 @@ def bulk(durability: str) -> int:
         ("replicated", Exit.UNAVAILABLE, "0 of 1 replicas have it"),
         ("fsynced", Exit.FAILED, "Set `appendonly yes`"),
     ],
+    indirect=["durability"],
 )
 def test_the_rows_are_stored_and_what_is_not_confirmed_is_told(
     pool: QueuePool, capsys: pytest.CaptureFixture[str], durability: str, code: Exit, said: str
@@ -52,6 +61,7 @@ def test_the_rows_are_stored_and_what_is_not_confirmed_is_told(
         ("replicated", Exit.FAILED, "0 of 1 replicas have it"),
         ("fsynced", Exit.FAILED, "Set `appendonly yes`"),
     ],
+    indirect=["durability"],
 )
 def test_the_check_tries_whether_the_server_confirms(
     pool: QueuePool,
