@@ -39,6 +39,7 @@ from tests.chaos.checker import Books, Events, Strike, Verdict, check
 from tests.chaos.events import read_events
 from tests.chaos.proxy import Proxy
 from tests.integration.consumer.processes import ConsumerProcess, observe
+from tests.integration.coordinator.cluster import BRIEF
 from tests.integration.coordinator.cluster import Process as CoordinatorProcess
 from tests.paths import ROOT
 from tests.waiting import wait_until
@@ -158,7 +159,7 @@ class Rig:
 
     def coordinator(self, *, url: str | None = None, **settings: Any) -> CoordinatorProcess:
         """Start a coordinator; settings are those of COORDINATOR_*. Returns when it is ready."""
-        settings["partitions"] = self.partitions
+        settings = {**BRIEF, **settings, "partitions": self.partitions}
         process = CoordinatorProcess(
             url or self.server.url, STAGE, environment=self.environment, **settings
         )
