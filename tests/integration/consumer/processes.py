@@ -3,8 +3,6 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -19,6 +17,7 @@ from queuepool.errors import UnavailableError
 from queuepool.models import PartitionState
 from queuepool.partitions.partition import Partition
 from queuepool.verbs.leader import verbs as lead
+from tests import forked
 from tests.chaos.checker import Run
 from tests.chaos.events import read_events
 from tests.paths import ROOT
@@ -51,9 +50,7 @@ class ConsumerProcess:
         env |= environment or {}
         self._log = directory / f"log-{len(list(directory.glob('log-*')))}"
         with self._log.open("w") as log:
-            self.popen = subprocess.Popen(
-                [sys.executable, "-m", "consumer"], env=env, stdout=log, stderr=log
-            )
+            self.popen = forked.start("consumer", env, log)
         self.pid = self.popen.pid
 
     @property

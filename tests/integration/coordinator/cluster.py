@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,6 +11,7 @@ from queuepool.models import Command
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.owner import verbs as own
+from tests import forked
 from tests.paths import ROOT
 from tests.waiting import wait_until
 
@@ -87,13 +86,7 @@ class Process:
             "PYTHONPATH": str(ROOT),
         }
         env |= environment or {}
-        self.popen = subprocess.Popen(
-            [sys.executable, "-m", "coordinator"],
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self.popen = forked.start("coordinator", env)
         self.log: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

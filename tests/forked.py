@@ -1,0 +1,173 @@
+"""Consumers and coordinators of tests, forked from a process that has imported the program.
+
+Importing takes most of a second of CPU time, a fork a few milliseconds, and the tests start
+hundreds. A child then runs the program's `__main__` as `python -m` does, with its variables and
+files, as a child of this process. Variables that others than the program read, such as those of the
+interpreter, need a start of its own. `queuepool.process.forks` does the same for applications; it
+forks no coordinators, since it trusts no library with threads.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from queuepool.process.children import Forked
+from queuepool.process.forks import _subreaper
+from tests.paths import ROOT
+
+_OURS = ("QUEUEPOOL_", "CONSUMER_", "COORDINATOR_", "TEST_")
+_IN_PYTEST = ("PYTEST_", "COLUMNS", "LINES", "PYTHONPATH")
+_REQUEST_BYTES = 2**17
+
+
+class Started(Forked):
+    """A forked program, with what tests use of `subprocess.Popen`."""
+
+    def __init__(self, pid: int, stdout: IO[str] | None, stderr: IO[str] | None) -> None:
+        super().__init__(pid)
+        self.stdout, self.stderr = stdout, stderr
+        self._asking = threading.Lock()
+
+    def poll(self) -> int | None:
+        with self._asking:
+            return super().poll()
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.poll() is None:
+            watch = os.pidfd_open(self.pid)
+            try:
+                select.select([watch], [], [], timeout)
+            finally:
+                os.close(watch)
+        code = self.poll()
+        if code is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0.0)
+        return code
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+Program = Started | subprocess.Popen[str]
+
+
+def start(name: str, environment: Mapping[str, str], log: IO[str] | None = None) -> Program:
+    """Start `python -m consumer` or `-m coordinator`; log: of all output, or pipes for both."""
+    if sys.platform == "linux" and _alike(environment):
+        return _server(name).start(environment, log)
+    return subprocess.Popen(
+        [sys.executable, "-m", name],
+        env=dict(environment),
+        stdout=log or subprocess.PIPE,
+        stderr=log or subprocess.PIPE,
+        text=True,
+    )
+
+
+def _alike(environment: Mapping[str, str]) -> bool:
+    """Return whether only variables of the program itself differ from those of this process."""
+    changed = {n for n, _ in environment.items() ^ os.environ.items()}
+    measured = any(name.startswith("COVERAGE_") for name in environment)
+    return all(name.startswith(_OURS + _IN_PYTEST) for name in changed) and not measured
+
+
+@cache
+def _server(name: str) -> _Server:
+    return _Server(name)
+
+
+class _Server:
+    def __init__(self, name: str) -> None:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
+        with theirs:  # it ends when this process does, and closes the other end
+            self._popen = subprocess.Popen(
+                [sys.executable, "-m", "tests.forked", name],
+                env=environment | {"PYTHONPATH": str(ROOT)},
+                cwd=ROOT,
+                stdin=theirs.fileno(),
+            )
+        self._asking = threading.Lock()
+
+    def start(self, environment: Mapping[str, str], log: IO[str] | None) -> Started:
+        """Return a child of this process, forked by the server."""
+        if log is not None:
+            return Started(self._fork(environment, log.fileno(), log.fileno()), None, None)
+        pipes = [os.pipe(), os.pipe()]
+        try:
+            pid = self._fork(environment, *(theirs for _, theirs in pipes))
+        finally:
+            for _, theirs in pipes:
+                os.close(theirs)
+        stdout, stderr = (os.fdopen(ours) for ours, _ in pipes)
+        return Started(pid, stdout, stderr)
+
+    def _fork(self, environment: Mapping[str, str], *files: int) -> int:
+        request = json.dumps({"environment": dict(environment), "directory": str(Path.cwd())})
+        with self._asking, _subreaper():
+            socket.send_fds(self._control, [request.encode()], files)
+            pid = int(self._control.recv(64))
+            assert self._control.recv(64) == b"adopted"
+        return pid
+
+
+def serve(name: str) -> None:
+    """Import a program, then fork on request; in each child, become it."""
+    gc.disable()
+    control = socket.socket(fileno=os.dup(0))
+    importlib.import_module(f"{name}.__main__")
+    del sys.modules[f"{name}.__main__"]  # a child runs it anew
+    assert threading.active_count() == 1
+    gc.freeze()
+    while True:
+        text, files, _, _ = socket.recv_fds(control, _REQUEST_BYTES, 2)
+        if not text:
+            return
+        between = os.fork()
+        if between == 0:
+            child = os.fork()
+            if child:
+                control.send(b"%d" % child)
+                os._exit(0)
+            control.close()
+            _become(name, json.loads(text), files)
+            return
+        for file in files:
+            os.close(file)
+        os.waitpid(between, 0)  # the child has another parent now
+        control.send(b"adopted")
+
+
+def _become(name: str, request: Mapping[str, dict[str, str]], files: list[int]) -> None:
+    null = os.open(os.devnull, os.O_RDONLY)
+    for file, target in zip([null, *files], (0, 1, 2), strict=True):
+        os.dup2(file, target)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(str(request["directory"]))
+    sys.path[0] = str(Path.cwd())
+    sys.argv = [name]
+    gc.enable()
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
