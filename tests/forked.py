@@ -1,10 +1,10 @@
-"""Consumers and coordinators of tests, forked from a process that has imported the program.
+"""Processes of tests, forked from one that has imported the program.
 
 Importing takes most of a second of CPU time, a fork a few milliseconds, and the tests start
-hundreds. A child then runs the program's `__main__` as `python -m` does, with its variables and
-files, as a child of this process. Variables that others than the program read, such as those of the
-interpreter, need a start of its own. `queuepool.process.forks` does the same for applications; it
-forks no coordinators, since it trusts no library with threads.
+hundreds. A child then runs the program's `__main__` as `python -m` does, with its variables,
+limits and files, as a child of this process. Variables that others than the program read, such as
+those of the interpreter, need a start of its own. `queuepool.process.forks` does the same for
+applications; it forks no coordinators, since it trusts no library with threads.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import runpy
 import select
 import signal
@@ -20,17 +21,20 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from queuepool.process.children import Forked
 from queuepool.process.forks import _subreaper
 from tests.paths import ROOT
 
+_AT_FIRST = dict(os.environ)
 _OURS = ("QUEUEPOOL_", "CONSUMER_", "COORDINATOR_", "TEST_")
-_IN_PYTEST = ("PYTEST_", "COLUMNS", "LINES", "PYTHONPATH")
+_READ_LATER = (*_OURS, "PYTEST_", "COLUMNS", "LINES")
+_LATER = {"queuepool": ("queuepool.client.pool",)}  # what a program imports in `main`
+_LIMITS = {getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}
 _REQUEST_BYTES = 2**17
 
 
@@ -68,24 +72,42 @@ class Started(Forked):
 Program = Started | subprocess.Popen[str]
 
 
-def start(name: str, environment: Mapping[str, str], log: IO[str] | None = None) -> Program:
-    """Start `python -m consumer` or `-m coordinator`; log: of all output, or pipes for both."""
+def start(
+    name: str,
+    environment: Mapping[str, str],
+    output: tuple[IO[str], IO[str]] | None = None,
+    *,
+    words: Sequence[str] = (),
+    directory: Path | None = None,
+) -> Program:
+    """Start `python -m consumer`, for example; output: its standard output and error, or pipes."""
     if sys.platform == "linux" and _alike(environment):
-        return _server(name).start(environment, log)
+        place = str(directory or Path.cwd())
+        limits = [(each, resource.getrlimit(each)) for each in _LIMITS]
+        request = {
+            "environment": dict(environment),
+            "directory": place,
+            "limits": limits,
+            "words": words,
+        }
+        return _server(name).start(json.dumps(request), output)
     return subprocess.Popen(
-        [sys.executable, "-m", name],
+        [sys.executable, "-m", name, *words],
         env=dict(environment),
-        stdout=log or subprocess.PIPE,
-        stderr=log or subprocess.PIPE,
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=output[0] if output else subprocess.PIPE,
+        stderr=output[1] if output else subprocess.PIPE,
         text=True,
     )
 
 
 def _alike(environment: Mapping[str, str]) -> bool:
-    """Return whether only variables of the program itself differ from those of this process."""
-    changed = {n for n, _ in environment.items() ^ os.environ.items()}
+    """Return whether no variable differs that an interpreter or a library reads at its start."""
+    first = _AT_FIRST | {"PYTHONPATH": str(ROOT)}
+    changed = {name for name, _ in environment.items() ^ first.items()}
     measured = any(name.startswith("COVERAGE_") for name in environment)
-    return all(name.startswith(_OURS + _IN_PYTEST) for name in changed) and not measured
+    return all(name.startswith(_READ_LATER) for name in changed) and not measured
 
 
 @cache
@@ -96,7 +118,7 @@ def _server(name: str) -> _Server:
 class _Server:
     def __init__(self, name: str) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
+        environment = {k: v for k, v in _AT_FIRST.items() if not k.startswith(_OURS)}
         with theirs:  # it ends when this process does, and closes the other end
             self._popen = subprocess.Popen(
                 [sys.executable, "-m", "tests.forked", name],
@@ -106,21 +128,20 @@ class _Server:
             )
         self._asking = threading.Lock()
 
-    def start(self, environment: Mapping[str, str], log: IO[str] | None) -> Started:
+    def start(self, request: str, output: tuple[IO[str], IO[str]] | None) -> Started:
         """Return a child of this process, forked by the server."""
-        if log is not None:
-            return Started(self._fork(environment, log.fileno(), log.fileno()), None, None)
+        if output is not None:
+            return Started(self._fork(request, *(file.fileno() for file in output)), None, None)
         pipes = [os.pipe(), os.pipe()]
         try:
-            pid = self._fork(environment, *(theirs for _, theirs in pipes))
+            pid = self._fork(request, *(theirs for _, theirs in pipes))
         finally:
             for _, theirs in pipes:
                 os.close(theirs)
         stdout, stderr = (os.fdopen(ours) for ours, _ in pipes)
         return Started(pid, stdout, stderr)
 
-    def _fork(self, environment: Mapping[str, str], *files: int) -> int:
-        request = json.dumps({"environment": dict(environment), "directory": str(Path.cwd())})
+    def _fork(self, request: str, *files: int) -> int:
         with self._asking, _subreaper():
             socket.send_fds(self._control, [request.encode()], files)
             pid = int(self._control.recv(64))
@@ -133,6 +154,8 @@ def serve(name: str) -> None:
     gc.disable()
     control = socket.socket(fileno=os.dup(0))
     importlib.import_module(f"{name}.__main__")
+    for each in _LATER.get(name, ()):
+        importlib.import_module(each)
     del sys.modules[f"{name}.__main__"]  # a child runs it anew
     assert threading.active_count() == 1
     gc.freeze()
@@ -155,16 +178,18 @@ def serve(name: str) -> None:
         control.send(b"adopted")
 
 
-def _become(name: str, request: Mapping[str, dict[str, str]], files: list[int]) -> None:
+def _become(name: str, request: Mapping[str, Any], files: list[int]) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     for file, target in zip([null, *files], (0, 1, 2), strict=True):
         os.dup2(file, target)
         os.close(file)
+    for limit, bounds in request["limits"]:
+        resource.setrlimit(limit, tuple(bounds))
     os.environ.clear()
     os.environ.update(request["environment"])
-    os.chdir(str(request["directory"]))
+    os.chdir(request["directory"])
     sys.path[0] = str(Path.cwd())
-    sys.argv = [name]
+    sys.argv = [name, *request["words"]]
     gc.enable()
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import pytest
 
 from queuepool import cli
 from queuepool.settings import local_cluster as local
+from tests import forked
 from tests.paths import ROOT
 from tests.waiting import process_is_gone, wait_until
 
@@ -110,17 +112,19 @@ def run(
     timeout_s: float = 150.0,
 ) -> Done:
     """Run one command to its end."""
-    done = subprocess.run(
-        [sys.executable, "-m", "queuepool", *words],
-        cwd=directory,
-        env=environment or clean_environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout_s,
-    )
-    return Done(done.returncode, done.stdout, done.stderr)
+    environment = environment or clean_environment()
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = forked.start(
+            "queuepool", environment, (out, err), words=words, directory=directory
+        )
+        try:
+            code = process.wait(timeout_s)
+        finally:
+            process.kill()
+            process.wait()
+        out.seek(0)
+        err.seek(0)
+        return Done(code, out.read(), err.read())
 
 
 @contextmanager

@@ -50,7 +50,7 @@ class ConsumerProcess:
         env |= environment or {}
         self._log = directory / f"log-{len(list(directory.glob('log-*')))}"
         with self._log.open("w") as log:
-            self.popen = forked.start("consumer", env, log)
+            self.popen = forked.start("consumer", env, (log, log))
         self.pid = self.popen.pid
 
     @property
