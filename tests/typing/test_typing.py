@@ -5,7 +5,9 @@ import subprocess
 import sys
 import venv
 import zipfile
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -20,9 +22,21 @@ NOT_TESTS = re.compile(r"^(?!test_)\w+\.py$")
 pytestmark = [pytest.mark.xdist_group("mypy"), pytest.mark.timeout(240)]
 
 
-def mypy(folder: Path, *names: str, python: str = sys.executable) -> tuple[int, str]:
-    """Check modules as a user would, with the package as it is installed."""
-    options = ("--strict", "--no-error-summary", "--no-incremental", "--config-file=")
+class Mypy(Protocol):
+    """Check modules in a folder; returns the exit code and what was said."""
+
+    def __call__(self, folder: Path, *names: str, python: str = sys.executable) -> tuple[int, str]:
+        """Check them with the package as an interpreter has it."""
+
+
+@pytest.fixture(scope="module")
+def mypy(tmp_path_factory: pytest.TempPathFactory) -> Mypy:
+    """Check as a user would, by a cache of this module's own: the package is read once."""
+    return partial(_mypy, tmp_path_factory.mktemp("cache"))
+
+
+def _mypy(cache: Path, folder: Path, *names: str, python: str = sys.executable) -> tuple[int, str]:
+    options = ("--strict", "--no-error-summary", f"--cache-dir={cache}", "--config-file=")
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *options, f"--python-executable={python}", *names],
         cwd=folder,
@@ -46,14 +60,14 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]
     return folder, sorted(path.name for path in folder.glob("*.py"))
 
 
-def test_the_examples_of_the_pages_are_typed(examples: tuple[Path, list[str]]) -> None:
+def test_the_examples_of_the_pages_are_typed(mypy: Mypy, examples: tuple[Path, list[str]]) -> None:
     folder, names = examples
     assert {"rows.py", "readme.py", "tasks.py", "first_day.py", "test_tasks.py"} <= set(names)
 
     assert mypy(folder, *names) == (0, "")
 
 
-def test_wrong_calls_are_errors_and_right_ones_have_their_types(tmp_path: Path) -> None:
+def test_wrong_calls_are_errors_and_right_ones_have_their_types(mypy: Mypy, tmp_path: Path) -> None:
     (tmp_path / WRONG.name).write_text(WRONG.read_text())
 
     code, said = mypy(tmp_path, WRONG.name)
@@ -72,7 +86,9 @@ def test_wrong_calls_are_errors_and_right_ones_have_their_types(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_the_wheel_brings_the_types(tmp_path: Path, examples: tuple[Path, list[str]]) -> None:
+def test_the_wheel_brings_the_types(
+    mypy: Mypy, tmp_path: Path, examples: tuple[Path, list[str]]
+) -> None:
     folder, names = examples
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(tmp_path), str(ROOT)],
