@@ -32,7 +32,8 @@ from tests.paths import ROOT
 
 _AT_FIRST = dict(os.environ)
 _OURS = ("QUEUEPOOL_", "CONSUMER_", "COORDINATOR_", "TEST_")
-_READ_LATER = (*_OURS, "PYTEST_", "COLUMNS", "LINES")
+# Commands that ran in this process have set GRPC_VERBOSITY, which gRPC reads at its first call.
+_READ_LATER = (*_OURS, "PYTEST_", "COLUMNS", "LINES", "GRPC_VERBOSITY")
 _LATER = {"queuepool": ("queuepool.client.pool",)}  # what a program imports in `main`
 _LIMITS = {getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}
 _REQUEST_BYTES = 2**17
