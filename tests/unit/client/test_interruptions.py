@@ -12,6 +12,7 @@ import pytest
 from queuepool import AsyncQueuePool, EnqueueStatus, Job, JobTimeoutError, QueuePool
 from queuepool.client import chunker
 from queuepool.testing import AsyncMemoryServer
+from tests.sampling import one_in
 from tests.striking import Struck, struck_at
 from tests.unit.client.faulty import FaultyServer, faulty_pool, stored
 
@@ -68,12 +69,12 @@ def bulk(pool: QueuePool) -> Any:
     return pool.enqueue_many("t", ROWS, partition_key="g")
 
 
-def steps(stride: int) -> Iterator[int]:
-    """Every so many-th step of an action."""
-    step = stride // 2
+def steps(stride: int, half: int = 0, halves: int = 1) -> Iterator[int]:
+    """Every so many-th step of an action, or every other of them."""
+    step = stride // 2 + half * stride
     while True:
         yield step
-        step += stride
+        step += halves * stride
 
 
 FAULTS = ["ok", "oom", "lost"]
@@ -84,11 +85,12 @@ FAULTS = ["ok", "oom", "lost"]
     [(Struck, []), (Struck, FAULTS), (KeyboardInterrupt, FAULTS), (JobTimeoutError, FAULTS)],
     ids=["well", "faults", "ctrl-c", "timeout"],
 )
+@pytest.mark.parametrize("half", one_in(2, range(2)))
 def test_wherever_a_bulk_call_is_struck_it_tells_what_is_in(
-    error: type[BaseException], plan: list[str]
+    error: type[BaseException], plan: list[str], half: int
 ) -> None:
     struck = 0
-    for step in steps(31 if not plan else 101):
+    for step in steps(31 if not plan else 101, half, 2):
         pool, server = faulty_pool(plan, retry_for_s=30.0)
         try:
             reached, _ = struck_at(step, partial(bulk, pool), files=OURS, error=error)
@@ -99,13 +101,16 @@ def test_wherever_a_bulk_call_is_struck_it_tells_what_is_in(
             assert not reached, step
             break
 
-    assert struck > 20
+    assert struck > 10
 
 
 @pytest.mark.parametrize("durability", ["fast", "replicated"])
-def test_wherever_a_call_that_keeps_failures_is_struck_its_counts_hold(durability: str) -> None:
+@pytest.mark.parametrize("half", one_in(2, range(2)))
+def test_wherever_a_call_that_keeps_failures_is_struck_its_counts_hold(
+    durability: str, half: int
+) -> None:
     struck = 0
-    for step in steps(89):
+    for step in steps(89, half, 2):
         pool, server = faulty_pool(durability=durability)
         many = partial(pool.enqueue_many, "t", ROWS, partition_key="g", results="failures")
         try:
@@ -121,13 +126,16 @@ def test_wherever_a_call_that_keeps_failures_is_struck_its_counts_hold(durabilit
             assert not reached, step
             break
 
-    assert struck > 20
+    assert struck > 10
 
 
 @pytest.mark.parametrize("durability", ["fast", "replicated"])
-def test_wherever_an_error_of_any_kind_strikes_it_comes_out_itself(durability: str) -> None:
+@pytest.mark.parametrize("half", one_in(2, range(2)))
+def test_wherever_an_error_of_any_kind_strikes_it_comes_out_itself(
+    durability: str, half: int
+) -> None:
     struck = 0
-    for step in steps(31):
+    for step in steps(31, half, 2):
         pool, server = faulty_pool(durability=durability)
         try:
             reached, _ = struck_at(step, partial(bulk, pool), files=OURS, error=OddError)
@@ -143,7 +151,7 @@ def test_wherever_an_error_of_any_kind_strikes_it_comes_out_itself(durability: s
             assert not reached, step
             break
 
-    assert struck > 20
+    assert struck > 10
 
 
 def test_wherever_a_single_enqueue_is_struck_it_tells_whether_it_may_be_in() -> None:

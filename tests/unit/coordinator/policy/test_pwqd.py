@@ -11,6 +11,7 @@ from coordinator.policy.gain_check import GainCheckSettings
 from coordinator.policy.pwqd import PwqdPolicy, PwqdSettings
 from coordinator.simulator.engine import Run, simulate
 from coordinator.simulator.scenario import Burst, Scenario, Stream
+from tests.sampling import one_in
 
 LIMITS = Limits(min_workers=8, max_workers=64)
 POLICY = PwqdPolicy()
@@ -53,13 +54,13 @@ def test_the_reference_run_stays_within_93_percent_of_the_ideal() -> None:
 
 
 @pytest.mark.thorough
-def test_scattered_service_times_never_cause_a_false_alarm_in_the_reference_run() -> None:
-    for seed in range(4):
-        checked, unchecked = (bulk(cv=1.0, seed=seed, gain_check=check) for check in (True, False))
+@pytest.mark.parametrize("seed", one_in(2, range(4)))
+def test_scattered_service_times_never_cause_a_false_alarm_in_the_reference_run(seed: int) -> None:
+    checked, unchecked = (bulk(cv=1.0, seed=seed, gain_check=check) for check in (True, False))
 
-        assert not [made for _, made in checked.changes if "no gain" in made.reason]
-        ends_s = [run.partitions[0].last_finish_s for run in (checked, unchecked)]
-        assert ends_s[0] <= ends_s[1] + 3
+    assert not [made for _, made in checked.changes if "no gain" in made.reason]
+    ends_s = [run.partitions[0].last_finish_s for run in (checked, unchecked)]
+    assert ends_s[0] <= ends_s[1] + 3
 
 
 def test_the_first_cycle_of_a_leader_only_observes() -> None:
