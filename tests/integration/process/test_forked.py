@@ -33,6 +33,7 @@ def test_it_is_a_child_of_the_test_with_its_limits_and_directory(
     environment = clean_environment(
         QUEUEPOOL_URL=redis_url, QUEUEPOOL_STAGE=stage, CONSUMER_APP="tests.apps.recorded"
     )
+    forked._server("consumer")  # has the limits of before
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))
     try:
