@@ -168,6 +168,7 @@ def test_headers_without_an_end_never_become_much_memory(fresh: Process) -> None
     with ExitStack() as held:
         for _ in range(30):
             connection = held.enter_context(RawConnection(fresh.grpc, agree=False))
+            connection.socket.settimeout(2)
             with contextlib.suppress(OSError):  # closed, or no longer read
                 connection.headers_without_end(10_000_000)
 
