@@ -19,7 +19,8 @@
 -- `held` or `capped` of c. Its lanes leave their rings while nothing may be claimed: a claim that
 -- finds a seat drops it, and records that (o0-o3). Settings last as long as the group itself.
 -- A group that ever changed its tier has `moved`, the least stamp of seats that count: its lanes
--- have new ones, and a claim that meets an older one drops it. A call for gates visits about ten.
+-- have new ones, and a claim that meets an older one drops it. Its record is kept for a day after
+-- its last job. A call for gates visits about ten.
 -- O(1); if jobs were cancelled individually, up to 10,000 ids are read.
 local base, group, routed = KEYS[1], ARGV[1], ARGV[2]
 -- uses: moved
