@@ -54,7 +54,7 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
             s.jobs[job_id] = job = Job(s.births, s.call, run.tier, run.group, size_of(job_id))
             if key:
                 job.key, s.holders[key[1:]] = key, job_id
-            job.payload = tail_of(job_id)
+            job.payload, job.task = tail_of(job_id), task_of(job_id)
             if run.expires_s:
                 job.expires_s = s.now_s + run.expires_s
             job.gate = run.gates.get(job_id, b"")
@@ -83,6 +83,7 @@ def replace(s: State, job_id: bytes, run: Run, newest: bytes, known: int) -> boo
     if job.group != run.group or job.gate != run.gates.get(newest, b""):
         return False
     job.payload, job.size, job.order = tail_of(newest), size_of(newest), s.call
+    job.task = task_of(newest)
     job.expires_s = s.now_s + run.expires_s if run.expires_s else None
     if run.mode == b"d" and job.place is Place.DELAYED and job.birth <= known:
         job.due = (s.now_s + run.delay_s, s.call, 0)
@@ -153,7 +154,7 @@ def check_tiers(before: State, epoch: int, ids: Sequence[bytes]) -> None:
     for job_id in before.at(Place.READY):
         job = before.jobs[job_id]
         parks = job.gate and job.passed != b"%d" % epoch
-        waits = parks or before.is_late(job_id) or before.tasks.get(task_of(job_id)) == HELD
+        waits = parks or before.is_late(job_id) or before.tasks.get(job.task) == HELD
         ready[before.groups[job.group].place(job.tier)] -= bool(waits)
     for job_id in ids:
         tier = before.groups[before.jobs[job_id].group].place(before.jobs[job_id].tier)

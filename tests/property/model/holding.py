@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tests.property.model.gating import UNTOUCHED
-from tests.property.model.names import task_of
 from tests.property.model.records import Job, Place
 from tests.property.model.state import State
 
@@ -38,13 +37,13 @@ def set_aside(
         assert mine == [i for i in waiting if i in mine], f"{mine} of {waiting} lost their order"
     for place, job_id in enumerate(gone):
         job = s.jobs[job_id]
-        assert s.tasks.get(task_of(job_id)) == HELD, f"{job_id!r} is of no held task"
+        assert s.tasks.get(job.task) == HELD, f"{job_id!r} is of no held task"
         s.leave(job_id)
         if job.passed == b"%d" % epoch or job.passed not in (b"", UNTOUCHED, b"c"):
             job.passed = b"c"
         job.place = Place.DELAYED
         job.due = (s.now_s + UNTIL_RELEASE_S, s.call, place + 1)
-        job.aside = task_of(job_id).encode()
+        job.aside = job.task.encode()
         s.groups[job.group].delayed += 1
         if s.groups[job.group].serial:
             s.groups[job.group].next_id = job_id
@@ -54,7 +53,7 @@ def set_aside(
 def check_claimed(s: State, ids: Collection[bytes]) -> None:
     """Fail if a job of a held task was claimed."""
     for job_id in ids:
-        assert s.tasks.get(task_of(job_id)) != HELD, f"I19: claimed {job_id!r} of a held task"
+        assert s.tasks.get(s.jobs[job_id].task) != HELD, f"I19: claimed {job_id!r} of a held task"
 
 
 def said_of_released(s: State) -> bytes:

@@ -35,6 +35,7 @@ class Job:
     crashes: int | None = None  # 0: recovered, and was not seen to start
     error: bytes = b""
     payload: bytes = b""  # its body from the slot on
+    task: str = ""  # of its payload
     key: bytes = b""  # unique; behind until when it holds it: e, s, or S when that is over
     expires_s: float | None = None  # by when it is to start
     aside: bytes = b""  # the task that no one knows, of a delayed job
