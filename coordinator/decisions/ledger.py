@@ -6,6 +6,7 @@ answer "why 24?", and a busy partition pushes out nothing of a quiet one.
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -197,13 +198,18 @@ class DecisionBook:
     def _merged(self, cursors: Sequence[_Cursor], size: int) -> Iterator[tuple[_Cursor, Found]]:
         """Yield decisions of several partitions, the newest first."""
         count = min(max(_READ_AT_ONCE // max(len(cursors), 1), 3), 2 * size + 2)
-        while True:
-            self._fill([one for one in cursors if not one.buffer and not one.ended], count)
-            ready = [one for one in cursors if one.buffer]
-            if not ready:
-                return
-            latest = max(ready, key=lambda one: (*_order(one.buffer[0][0]), one.partition))
+        self._fill(cursors, count)
+        ready = [(_turn(one), one) for one in cursors if one.buffer]
+        heapq.heapify(ready)
+        while ready:
+            _, latest = ready[0]
             yield latest, latest.buffer.popleft()
+            if not latest.buffer and not latest.ended:
+                self._fill([latest], count)
+            if latest.buffer:
+                heapq.heapreplace(ready, (_turn(latest), latest))
+            else:
+                heapq.heappop(ready)
 
     def _fill(self, empty: Sequence[_Cursor], count: int) -> None:
         while empty:
@@ -238,6 +244,12 @@ class DecisionBook:
                 return found, ""
             newest = f"({entries[-1][0]}"
         return found, f"~{newest.removeprefix('(')}"
+
+
+def _turn(cursor: _Cursor) -> tuple[int, int, int]:
+    """Return what sorts cursors with entries by those, the newest first."""
+    ms, sequence = _order(cursor.buffer[0][0])
+    return -ms, -sequence, -cursor.partition
 
 
 def _order(entry_id: str) -> tuple[int, int]:
