@@ -157,7 +157,7 @@ def serve(name: str) -> None:
     importlib.import_module(f"{name}.__main__")
     for each in _LATER.get(name, ()):
         importlib.import_module(each)
-    del sys.modules[f"{name}.__main__"]  # a child runs it anew
+    del sys.modules[f"{name}.__main__"]  # a child runs it again
     assert threading.active_count() == 1
     gc.freeze()
     while True:

@@ -93,10 +93,9 @@ class ConsumerProcess:
         return int(self._address().rpartition(":")[2])
 
     def _address(self) -> str:
-        self.says("metrics and health on ")
-        found = re.search(r"metrics and health on (http:[\w/.:]+)[\s,]", self.log)
-        assert found is not None
-        return found[1]
+        line = re.compile(r"metrics and health on (http:[\w/.:]+)[\s,]")
+        wait_until(lambda: line.search(self.log), message=f"its address:\n{self.log}")
+        return line.findall(self.log)[0]
 
     def get(self, path: str, timeout_s: float = 30.0) -> tuple[int, str]:
         """Return (status, text) of its HTTP endpoint."""
