@@ -93,9 +93,14 @@ class ConsumerProcess:
         return int(self._address().rpartition(":")[2])
 
     def _address(self) -> str:
-        line = re.compile(r"metrics and health on (http:[\w/.:]+)[\s,]")
-        wait_until(lambda: line.search(self.log), message=f"its address:\n{self.log}")
-        return line.findall(self.log)[0]
+        found: list[str] = []
+
+        def says() -> bool:  # a whole line
+            found[:] = re.findall(r"metrics and health on (http:[\w/.:]+)[\s,]", self.log)
+            return bool(found)
+
+        wait_until(says, message=f"its address:\n{self.log}")
+        return found[0]
 
     def get(self, path: str, timeout_s: float = 30.0) -> tuple[int, str]:
         """Return (status, text) of its HTTP endpoint."""
