@@ -96,7 +96,7 @@ class ConsumerProcess:
         found: list[str] = []
 
         def says() -> bool:  # a whole line
-            found[:] = re.findall(r"metrics and health on (http:[\w/.:]+)[\s,]", self.log)
+            found[:] = re.findall(r"metrics and health on (http:[\w/.:]+)[\s,\"]", self.log)
             return bool(found)
 
         wait_until(says, message=f"its address:\n{self.log}")
