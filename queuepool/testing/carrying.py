@@ -196,7 +196,7 @@ def forget(p: PartitionData, args: Args) -> Any:
     """Delete jobs of a frozen group that another partition has adopted."""
     name, pairs = args[1], iter(args[3:])
     group = p.find_group(name)
-    if group is None:
+    if group is None or (args[2] == b"2" and group.moving == int(args[0])):
         return [0, 0]
     for job_id, stamp in zip(pairs, pairs, strict=True):
         body = p.jobs.get(job_id, b"")

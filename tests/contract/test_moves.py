@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from coordinator.core.moves.copying import Copied, Side, copying
+from coordinator.core.moves.copying import Copied, Side, copying, copying_back
 from queuepool.errors import MovedError
 from queuepool.models.jobs import JobId, Replayed
 from queuepool.partitions.partition import Partition
@@ -308,6 +308,29 @@ def test_what_comes_back_is_found_beside_the_marks_that_it_left(pair: Pair) -> N
     pair.check()
     assert _has(pair.a) == before
     assert {*w.drain(pair.a.own(nonce="again"))} >= {"a", "b", "c", "high"}
+
+
+def test_what_came_back_outlives_a_late_call_that_made_way_for_it(pair: Pair) -> None:
+    w.enqueue(pair.a, ["a", "b"])
+    owned = pair.a.own()
+    w.finish(owned, w.claim(owned))
+    pair.freeze(b"g")
+    with pytest.raises(_CrashError):  # B has the totals; A still has them
+        pair.drive(copying(V, b"g", []), stop_at=3, executed=False)
+    assert _totals(pair.a) == _totals(pair.b) == (2, 2)
+
+    back = Pair(pair.b, pair.a)
+    back.turn_away(V + 1)
+    back.run(Side.A, move.freeze(V + 1, {b"g": 7}))
+    assert back.drive(copying_back(V + 1, b"g", [])).done
+    back.run(Side.B, move.forget_twin(V + 1, b"g"))
+
+    assert (_totals(pair.a), _totals(pair.b)) == ((2, 2), (0, 0))
+
+
+def _totals(world: World) -> tuple[int, int]:
+    status = world.partition.run(produce.group(b"g", V + 1))
+    return status.total, status.done
 
 
 def test_calls_of_another_version_change_nothing(pair: Pair) -> None:

@@ -109,7 +109,7 @@ def copying_back(version: int, group: bytes, dead: Sequence[bytes]) -> Generator
     """
     jobs = yield Side.A, move.export(version, group)
     if jobs.record.get(b"arrived"):
-        yield Side.B, move.forget(version, group, (), last=True)
+        yield Side.B, move.forget_twin(version, group)
     return (yield from copying(version, group, dead))
 
 

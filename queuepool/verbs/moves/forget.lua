@@ -4,8 +4,8 @@
 -- KEYS[1] base; derived: c j cx dl dead at cr er ua u uk ex lm ga gt mg mv wk g:<group>
 --         q:<0-3>:<group> dg:<group> gg:<group> gq:<tier>:<gate>~<group> ring:<0-3>
 --         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant>
--- ARGV    version of the route, group, whether it is to be forgotten itself, once it has no jobs (1
---         or ''), then n * (id, stamp of the body)
+-- ARGV    version of the route, group, whether it is to be forgotten itself, once it has no jobs (1;
+--         2: unless it has come by this version; or ''), then n * (id, stamp of the body)
 -- Returns {jobs that are left, dead jobs}; or {MOVED, least version}. O(jobs) in front.
 -- Leaves a mark, as of a cancelled job, in a lane that would be empty: it has a seat.
 local base, group = KEYS[1], ARGV[2]
@@ -29,6 +29,8 @@ end
 local known = ours('HLEN', g) or 0
 -- uses: make_way
 if known == 0 then return {0, 0} end
+-- It has come since this call was sent the first time
+if ARGV[3] == '2' and redis.call('HGET', g, 'moving') == ARGV[1] then return {0, 0} end
 -- uses: moves/take_out
 local size, dead_size = 0, 0
 for i = 4, #ARGV, 2 do
@@ -54,7 +56,7 @@ tune(group)
 local left, dead = unpack(redis.call('HMGET', g, 'left', 'dead'))
 left, dead = math.max(0, whole(left)), math.max(0, whole(dead))
 if left + dead == 0 then redis.call('PEXPIRE', g, 86400000) end
-if ARGV[3] == '1' and left + dead == 0 then
+if ARGV[3] ~= '' and left + dead == 0 then
   local moved = redis.call('HGET', g, 'moved') -- there may be older seats than that
   redis.call('UNLINK', g)
   redis.call('SREM', base .. ':mv', group)

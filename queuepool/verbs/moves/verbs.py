@@ -213,6 +213,14 @@ def forget(
     return Verb("forget", args, lambda r: (int(current(r)[0]), int(r[1])))
 
 
+def forget_twin(version: int, group: bytes) -> Verb[tuple[int, int]]:
+    """Delete a group that has no jobs, whose totals are elsewhere too, to make way for those.
+
+    Once they have come by this version it does nothing, however late it arrives.
+    """
+    return Verb("forget", [version, group, 2], lambda r: (int(current(r)[0]), int(r[1])))
+
+
 def thaw(version: int) -> Verb[int]:
     """Let jobs of up to 200 frozen groups start; return how many groups are frozen still."""
     return Verb("thaw", [version], lambda r: int(current(r)))
