@@ -22,7 +22,7 @@ def _run(trial: Trial) -> Result:
             least = int(jobs * (n + 0.1 + 0.6 * random.random()) / (kills + 1))
             rig.until(lambda least=least: rig.count("done") > least, f"{least} done")  # type: ignore[misc]
             rig.strike(rig.owner(), signal.SIGKILL, takeover_s=LEASE_S + 2 + trial.late_s)
-            rig.consumer(lease_s=trial.lease_s).says("standing by")
+            rig.standby(lease_s=trial.lease_s)  # or the new one takes over
         producer.ends()
         rig.drained(jobs)
         recovered = rig.count("recovered")

@@ -62,7 +62,10 @@ class ConsumerProcess:
 
     def says(self, text: str, timeout_s: float = 60.0) -> None:
         """Wait until its log holds a text."""
-        wait_until(lambda: text in self.log, timeout_s, f"{text!r} in the log:\n{self.log}")
+        try:
+            wait_until(lambda: text in self.log, timeout_s, f"{text!r} in the log of {self.pid}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log}") from None
 
     def owns(self, partition: Partition, timeout_s: float = 60.0) -> None:
         """Wait until it owns a partition."""
