@@ -4,8 +4,8 @@
 -- KEYS[1] base; derived: c j cx dl dead at cr er ua u uk ex lm ga gt mg mv wk g:<group>
 --         q:<0-3>:<group> dg:<group> gg:<group> gq:<tier>:<gate>~<group> ring:<0-3>
 --         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant>
--- ARGV    version of the route, group, whether it is to be forgotten itself, once it has no jobs (1;
---         2: unless it has come by this version; or ''), then n * (id, stamp of the body)
+-- ARGV    version of the route, group, whether it is to be forgotten itself, once it has no jobs
+--         (1; 2: unless it has come by this version; or ''), then n * (id, stamp of the body)
 -- Returns {jobs that are left, dead jobs}; or {MOVED, least version}. O(jobs) in front.
 -- Leaves a mark, as of a cancelled job, in a lane that would be empty: it has a seat.
 local base, group = KEYS[1], ARGV[2]
