@@ -107,6 +107,7 @@ class ConsumerLife:
             workers,
             bell,
             liveness=self._liveness,
+            outages=self._standby.outages,
             emit=self._emit,
             clock=self._clock,
             draw=self._draw,

@@ -62,6 +62,6 @@ class Lifelines:
         grace_s = 0.0 if ended else GRACE_S
         return max(0.0, grace_s - (now_s - seen.since_s))
 
-    def forget(self) -> None:
-        """Start over, after an outage."""
-        self._cuts.clear()
+    def forget(self, partition: int) -> None:
+        """Start over with a partition whose server was away."""
+        self._cuts.pop(partition, None)

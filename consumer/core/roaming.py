@@ -8,6 +8,9 @@ Only consumers that may own any partition (`auto`) roam. One leaves for a partit
 and that has jobs to run; or, if it has none at all, also for jobs that wait for their limits. A
 partition that is busy keeps its consumer: what nobody owns waits until one is idle.
 
+Nobody leaves for a server that was away just now: its owners may live although their leases are
+over (see outages).
+
 An owner also leaves a place that its partition has left, for another server or since it is retired.
 """
 
@@ -15,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from consumer.core.effects import Call
+from consumer.core.outages import Outages
 from queuepool.errors import QueuePoolError
 from queuepool.models.places import partition_at
 from queuepool.verbs.owner import verbs as own
@@ -34,8 +37,9 @@ _A_LOOK = 16  # partitions, one call each; the next look goes on with the next o
 class Roaming:
     """Decides when an owner leaves. partitions: all that it may own, in the order of its looks.
 
-    numbers: which there are by now. looks: whether it leaves for others; if not, only a partition
-    that there is no more. has_moved: whether its own one is elsewhere than where it owns it.
+    numbers: which there are by now. outages: those that the process knows of. looks: whether it
+    leaves for others; if not, only a partition that there is no more. has_moved: whether its own
+    one is elsewhere than where it owns it.
     """
 
     def __init__(
@@ -44,10 +48,12 @@ class Roaming:
         clock: Callable[[], float],
         numbers: Callable[[], Sequence[int]],
         *,
+        outages: Outages,
         looks: bool = True,
         has_moved: Callable[[], bool] = lambda: False,
     ) -> None:
         self._partitions, self._clock, self._numbers = list(partitions), clock, numbers
+        self._outages = outages
         self._looks, self._has_moved = looks, has_moved
         self.retired = False
         self._next_s = clock() + IDLE_S
@@ -85,7 +91,7 @@ class Roaming:
         found: list[tuple[int, int]] = []
         for partition in self._turn():
             if partition != core.ownership.partition:
-                work = yield from _vacancy(partition)
+                work = yield from self._vacancy(partition)
                 if work >= least:
                     found.append((-work, partition))
         self.wanted = [partition for _, partition in sorted(found)]
@@ -100,6 +106,15 @@ class Roaming:
         """Return all partitions, those first for which it left."""
         return self.wanted + [p for p in self._partitions if p not in self.wanted]
 
+    def _vacancy(self, partition: int) -> Steps[int]:
+        verb = own.vacancy()
+        try:
+            [reply] = yield from self._outages.call(partition, [verb])
+            work = verb.read(reply)
+        except QueuePoolError:
+            return 0  # its server is away
+        return 0 if self._outages.wait_s(partition) else work
+
     def _turn(self) -> list[int]:
         turn = self._partitions[:_A_LOOK]
         self._partitions = self._partitions[_A_LOOK:] + turn
@@ -111,12 +126,3 @@ def keep_up(partitions: list[int], numbers: Sequence[int]) -> None:
     known, there = set(partitions), set(numbers)
     fresh = [n for n in numbers if n not in known]
     partitions[:] = fresh + [n for n in partitions if n in there]
-
-
-def _vacancy(partition: int) -> Steps[int]:
-    verb = own.vacancy()
-    try:
-        [reply] = yield Call(partition, [verb])
-        return verb.read(reply)
-    except QueuePoolError:
-        return 0  # its server is away

@@ -3,9 +3,8 @@
     looking --no reply--> outage: only asks --answers--> waiting one lease --> looking
 
 An expired lease is taken over within a second, and a crashed owner within two: see lifeline. After
-an outage of the server all leases may have expired although their owners live; so a process that
-saw the outage replaces no one until the server has answered again for one lease, in which living
-owners renew.
+an outage of a server all leases there may have expired although their owners live: see outages. A
+server that is away keeps nobody from the partitions of the others.
 
 Looking means acquiring what is free, and learning how long others' leases last: it is a write, so
 that a read-only server counts as down. A process asks to replace an owner only after it just
@@ -18,8 +17,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.effects import Call, Pause
+from consumer.core.effects import Pause
 from consumer.core.lifeline import Lifelines
+from consumer.core.outages import Outages
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.verbs.owner import lifeline
 from queuepool.verbs.owner import verbs as own
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _LOOK_S = 0.7
 _SOON_S = 0.25  # where few partitions are candidates
 _FEW = 16
-_RENEW_S = 2.0  # an owner retries after at most 1.5 s
 
 
 class Standby:
@@ -43,6 +42,7 @@ class Standby:
 
     nonce: one for all attempts, so that repeating a call recovers a lost reply.
     verify: raises ConfigurationError if the consumer must not start. has_ended: see Lifelines.
+    outages: those that the process knows of; by default those that it sees here.
     """
 
     def __init__(
@@ -57,7 +57,9 @@ class Standby:
         clock: Callable[[], float],
         draw: Callable[[], float],
         has_ended: Callable[[str, str], bool] = lambda *_: False,
+        outages: Outages | None = None,
     ) -> None:
+        self.outages = outages or Outages(settings.lease_s, clock)
         self._partitions, self._settings, self._verify = partitions, settings, verify
         self._lifelines = Lifelines(has_ended)
         self._look_s = _SOON_S if len(partitions) <= _FEW else _LOOK_S
@@ -68,54 +70,74 @@ class Standby:
         self, stopping: Callable[[], bool], liveness: Liveness
     ) -> Steps[own.Acquired | None]:
         """Return what was acquired, or None when stopped. Raises what `verify` raises."""
-        quiet_until, outage = 0.0, False
         while not stopping():
             liveness.last_pass_s = self._clock()
             wait_s = _LOOK_S
             self._verify()
             try:
-                # All the time, since a second outage restarts the wait.
-                replaces = not outage and self._clock() >= quiet_until
-                found = yield from self._look(replaces=replaces)
+                found = yield from self._look()
                 liveness.last_reply_s, liveness.why = self._clock(), ""
                 if isinstance(found, own.Acquired):
                     return found
-                if outage:
-                    outage = False
-                    quiet_until = self._clock() + max(self._settings.lease_s, _RENEW_S)
-                wait_s = min(self._look_s, max(0.01, found, quiet_until - self._clock()))
+                wait_s = min(self._look_s, max(0.01, found))
                 self._emit(events.StandingBy(wait_s))
             except QueuePoolError as error:
-                outage = outage or isinstance(error, UnavailableError)
-                self._lifelines.forget()
                 liveness.why = str(error)
                 self._emit(events.TurnFailed(error, wait_s))
             yield Pause(wait_s * (0.8 + 0.4 * self._draw()))
         return None
 
-    def _look(self, *, replaces: bool) -> Steps[own.Acquired | float]:
-        soonest = self._look_s
+    def _look(self) -> Steps[own.Acquired | float]:
+        """Return what was acquired, or in how many seconds to look again.
+
+        Raises UnavailableError if no server answers.
+        """
+        away: dict[object, UnavailableError] = {}
+        soonest, answered = self._look_s, False
         for partition in self._partitions:
-            answer = yield from self._ask(partition, replaces=False)
-            if replaces and isinstance(answer, own.Held):
-                if answer.lease_ms <= 0:
-                    answer = yield from self._ask(partition, replaces=True)
-                else:
-                    gone_s = yield from self._until_gone(partition, answer)
-                    if gone_s == 0:
-                        answer = yield from self._ask(partition, replaces=False, gone=answer)
-                    elif gone_s > 0:
-                        soonest = min(soonest, gone_s)
-            if not isinstance(answer, own.Held):
+            server = self.outages.server_of(partition)
+            if server in away:
+                continue
+            try:
+                answer = yield from self._look_at(partition)
+            except UnavailableError as error:
+                away[server] = error
+                continue
+            if isinstance(answer, own.Acquired):
                 return answer
-            soonest = min(soonest, answer.lease_ms / 1000 + 0.005)
+            soonest, answered = min(soonest, answer), True
+        for failure in away.values():
+            if not answered:
+                raise failure
+            self._emit(events.TurnFailed(failure, soonest))
         return soonest
+
+    def _look_at(self, partition: int) -> Steps[own.Acquired | float]:
+        answer = yield from self._ask(partition, replaces=False)
+        if isinstance(answer, own.Acquired):
+            return answer
+        if (quiet_s := self.outages.wait_s(partition)) > 0:
+            self._lifelines.forget(partition)
+            return quiet_s
+        soonest = self._look_s
+        if answer.lease_ms <= 0:
+            answer = yield from self._ask(partition, replaces=True)
+        else:
+            gone_s = yield from self._until_gone(partition, answer)
+            if gone_s == 0:
+                answer = yield from self._ask(partition, replaces=False, gone=answer)
+            elif gone_s > 0:
+                soonest = gone_s
+        if isinstance(answer, own.Acquired):
+            return answer
+        return min(soonest, answer.lease_ms / 1000 + 0.005)
 
     def _until_gone(self, partition: int, held: own.Held) -> Steps[float]:
         verbs = lifeline.inspect(held.lifeline)
         cut = False
         if verbs:
-            cut = lifeline.is_cut(held.lifeline, verbs, (yield Call(partition, verbs)))
+            replies = yield from self.outages.call(partition, verbs)
+            cut = lifeline.is_cut(held.lifeline, verbs, replies)
         return self._lifelines.on_look(partition, held, self._clock(), cut=cut)
 
     def _ask(
@@ -131,5 +153,5 @@ class Standby:
             gone=gone,
             pool=self._settings.pool,
         )
-        replies = yield Call(partition, [verb])
+        replies = yield from self.outages.call(partition, [verb])
         return verb.read(replies[0])

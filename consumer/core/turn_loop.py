@@ -13,7 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.effects import Call, NoHomes, Rest, Sleep
+from consumer.core.effects import NoHomes, Rest, Sleep
 from consumer.core.lifeline import CUT_STARTS_S, GRACE_S
 from queuepool.errors import FencedError, QueuePoolError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from consumer.core.effects import Bell, Homes, Steps, Workers
     from consumer.core.liveness import Liveness
+    from consumer.core.outages import Outages
     from consumer.core.owner import Core
     from consumer.core.turn import Turn
     from queuepool.servers import Reply
@@ -42,13 +43,14 @@ class TurnLoop:
         bell: Bell,
         *,
         liveness: Liveness,
+        outages: Outages,
         emit: Listener,
         clock: Callable[[], float],
         draw: Callable[[], float],
         homes: Homes | None = None,
     ) -> None:
         self._homes = homes or NoHomes()
-        self._core, self._workers, self._bell = core, workers, bell
+        self._core, self._workers, self._bell, self._outages = core, workers, bell, outages
         self._liveness, self._emit, self._clock, self._draw = liveness, emit, clock, draw
         self._pause_s, self._retry_s = 0.05, 0.0
         self._last_end_s = self._last_turn_s = clock()  # or a job came to idle workers
@@ -84,7 +86,7 @@ class TurnLoop:
         if not plan.verbs:
             return 0.001
         try:
-            replies = yield Call(core.ownership.partition, plan.verbs)
+            replies = yield from self._outages.call(core.ownership.partition, plan.verbs)
         except QueuePoolError as error:
             core.on_no_reply(plan, self._clock())
             yield from self.disarm()  # it carries the old nonce

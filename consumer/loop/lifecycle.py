@@ -20,6 +20,7 @@ import queuepool
 from consumer.core.effects import Call, Effect, Pause, Rest, Sleep
 from consumer.core.life import ConsumerLife
 from consumer.core.liveness import Liveness
+from consumer.core.outages import Outages
 from consumer.core.owner import Core
 from consumer.core.roaming import Roaming, keep_up
 from consumer.core.standby import Standby
@@ -84,6 +85,7 @@ class Consumer:
         self._homes: LimitHomes | None = None
         self._machine = Machine()
         self._whereabouts = Whereabouts(pool, settings.pool)
+        self._outages = Outages(settings.lease_s, monotonic, self._whereabouts.server_of)
 
     def stop(self) -> None:
         """Ask the loop to drain and stop; callable from anywhere, idempotent."""
@@ -124,6 +126,7 @@ class Consumer:
             self._numbers if chooses else lambda: candidates,
             looks=chooses and self._settings.roaming,
             has_moved=self._whereabouts.has_moved,
+            outages=self._outages,
         )
 
     def _new_life(self, candidates: list[int], roaming: Roaming | None) -> ConsumerLife:
@@ -227,6 +230,7 @@ class Consumer:
             clock=monotonic,
             draw=random.random,
             has_ended=has_ended,
+            outages=self._outages,
         )
 
     def _make_workers(self, acquired: own.Acquired, core: Core) -> ClosableWorkers:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError
 from queuepool.partitions.partition import Partition
-from queuepool.servers import Bell
+from queuepool.servers import Bell, Port
 
 
 class Whereabouts:
@@ -34,6 +34,15 @@ class Whereabouts:
             if self._called is None or self._called.number != number:
                 raise
         return self._called
+
+    def server_of(self, number: int) -> Port | None:
+        """Return the server that a partition is called on; None if there is no such partition."""
+        if self._owned is not None and self._owned.number == number:
+            return self._owned.server
+        try:
+            return self._pool.partition(number, self._worker_pool).server
+        except ConfigurationError:
+            return None
 
     def acquire(self, number: int) -> Bell:
         """Note that a partition is owned from now on; return what wakes its owner."""

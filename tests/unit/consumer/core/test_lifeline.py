@@ -32,13 +32,14 @@ def test_a_connection_that_is_there_again_restarts_the_grace() -> None:
     assert seen.on_look(0, HELD, 10.0 + GRACE_S, cut=True) == GRACE_S
 
 
-def test_partitions_are_told_apart_and_an_outage_forgets_all() -> None:
+def test_partitions_are_told_apart_and_an_outage_forgets_one() -> None:
     seen = Lifelines()
     seen.on_look(0, HELD, 10.0, cut=True)
 
     assert seen.on_look(1, HELD, 10.0 + GRACE_S, cut=True) == GRACE_S
-    seen.forget()
+    seen.forget(0)
     assert seen.on_look(0, HELD, 10.0 + GRACE_S, cut=True) == GRACE_S
+    assert seen.on_look(1, HELD, 10.0 + 2 * GRACE_S, cut=True) == 0
 
 
 def test_a_process_that_is_known_to_have_ended_has_no_grace_but_its_connection_counts() -> None:

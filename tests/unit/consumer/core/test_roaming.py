@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from consumer.core.effects import Call
+from consumer.core.outages import Outages
 from consumer.core.roaming import IDLE_S, LOOK_S, Roaming, keep_up
 from queuepool.errors import UnavailableError
 from queuepool.testing import FakeClock
@@ -32,6 +36,15 @@ def core(
     )
 
 
+def roaming_over(
+    partitions: Sequence[int],
+    clock: FakeClock,
+    numbers: Callable[[], Sequence[int]],
+    outages: Outages | None = None,
+) -> Roaming:
+    return Roaming(partitions, clock, numbers, outages=outages or Outages(10.0, clock))
+
+
 def look(roaming: Roaming, owner: Any, work: dict[int, int | Exception]) -> tuple[bool, list[int]]:
     """Answer one look; return whether it leaves, and which partitions it asked."""
     asked: list[int] = []
@@ -49,7 +62,7 @@ def look(roaming: Roaming, owner: Any, work: dict[int, int | Exception]) -> tupl
 
 def test_it_looks_after_it_was_idle_for_a_while_and_then_every_second() -> None:
     clock = FakeClock()
-    roaming = Roaming(range(3), clock, lambda: range(3))
+    roaming = roaming_over(range(3), clock, lambda: range(3))
     assert not roaming.is_idle(core())
     assert roaming.wait_s(60.0) == IDLE_S
 
@@ -64,7 +77,7 @@ def test_it_looks_after_it_was_idle_for_a_while_and_then_every_second() -> None:
 
 def test_a_job_restarts_the_time() -> None:
     clock = FakeClock()
-    roaming = Roaming(range(3), clock, lambda: range(3))
+    roaming = roaming_over(range(3), clock, lambda: range(3))
     clock.advance(IDLE_S)
     assert not roaming.is_idle(core(claimed=True))
     assert not roaming.is_idle(core(tells=True))
@@ -78,7 +91,7 @@ def test_a_job_restarts_the_time() -> None:
 
 def test_one_whose_workers_start_is_not_idle_however_long_they_take() -> None:
     clock = FakeClock()
-    roaming = Roaming(range(3), clock, lambda: range(3))
+    roaming = roaming_over(range(3), clock, lambda: range(3))
     for _ in range(10):
         clock.advance(IDLE_S)
         assert not roaming.is_idle(core(slots=0))
@@ -89,7 +102,7 @@ def test_one_whose_workers_start_is_not_idle_however_long_they_take() -> None:
 
 
 def test_it_leaves_for_work_first_and_then_for_what_waits_for_limits() -> None:
-    roaming = Roaming(range(4), FakeClock(), lambda: range(4))
+    roaming = roaming_over(range(4), FakeClock(), lambda: range(4))
 
     assert look(roaming, core(), {1: 1, 3: 2}) == (True, [1, 2, 3])
 
@@ -99,7 +112,7 @@ def test_it_leaves_for_work_first_and_then_for_what_waits_for_limits() -> None:
 
 
 def test_with_parked_jobs_of_its_own_it_leaves_only_for_what_can_run() -> None:
-    roaming = Roaming(range(3), FakeClock(), lambda: range(3))
+    roaming = roaming_over(range(3), FakeClock(), lambda: range(3))
 
     assert look(roaming, core(gates=True), {1: 1})[0] is False
     assert look(roaming, core(gates=True), {1: 1, 2: 2})[0] is True
@@ -107,15 +120,46 @@ def test_with_parked_jobs_of_its_own_it_leaves_only_for_what_can_run() -> None:
 
 
 def test_a_server_that_is_away_has_no_work() -> None:
-    roaming = Roaming(range(3), FakeClock(), lambda: range(3))
+    clock = FakeClock()
+    outages = Outages(10.0, clock, {0: "a", 1: "b", 2: "a"}.get)
+    roaming = roaming_over(range(3), clock, lambda: range(3), outages)
 
     assert look(roaming, core(), {1: UnavailableError("away"), 2: 2})[0] is True
 
     assert roaming.wanted == [2]
 
 
+def test_after_an_outage_it_leaves_for_nobodys_partition_until_owners_could_renew() -> None:
+    clock = FakeClock()
+    outages = Outages(10.0, clock)
+    roaming = roaming_over(range(3), clock, lambda: range(3), outages)
+    turn = outages.call(0, [])  # of the owner itself
+    next(turn)
+    with pytest.raises(UnavailableError):
+        turn.throw(UnavailableError("away"))
+
+    assert look(roaming, core(), {1: 2})[0] is False  # the first reply after it
+    clock.advance(9.9)
+    assert look(roaming, core(), {1: 2})[0] is False
+    clock.advance(0.1)
+
+    assert look(roaming, core(), {1: 2})[0] is True
+    assert roaming.wanted == [1]
+
+
+def test_what_another_server_holds_is_left_alone_after_an_outage_of_that_server() -> None:
+    clock = FakeClock()
+    outages = Outages(10.0, clock, lambda partition: "b" if partition == 2 else "a")
+    roaming = roaming_over(range(3), clock, lambda: range(3), outages)
+    look(roaming, core(), {2: UnavailableError("away")})
+
+    assert look(roaming, core(), {2: 2})[0] is False
+    clock.advance(10)
+    assert look(roaming, core(), {2: 2})[0] is True
+
+
 def test_many_partitions_are_asked_in_turns() -> None:
-    roaming = Roaming(range(100), FakeClock(), lambda: range(100))
+    roaming = roaming_over(range(100), FakeClock(), lambda: range(100))
     asked: list[int] = []
 
     for _ in range(7):
@@ -128,7 +172,7 @@ def test_many_partitions_are_asked_in_turns() -> None:
 
 def test_it_looks_at_new_partitions_first_and_not_at_those_that_are_gone() -> None:
     count = 3
-    roaming = Roaming(range(3), FakeClock(), lambda: range(count))
+    roaming = roaming_over(range(3), FakeClock(), lambda: range(count))
     look(roaming, core(), {})
 
     count = 5
@@ -141,7 +185,7 @@ def test_it_looks_at_new_partitions_first_and_not_at_those_that_are_gone() -> No
 
 
 def test_one_that_has_the_only_partition_has_nowhere_to_look() -> None:
-    assert look(Roaming([0], FakeClock(), lambda: range(1)), core(), {}) == (False, [])
+    assert look(roaming_over([0], FakeClock(), lambda: range(1)), core(), {}) == (False, [])
 
 
 def test_a_list_that_is_up_to_date_keeps_its_order() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from consumer.core.effects import Call
 from consumer.core.jobs import DONE, HAND_BACK, ClaimedJob, Outcome
 from consumer.core.liveness import Liveness
+from consumer.core.outages import Outages
 from consumer.core.owner import Core
 from consumer.core.turn_loop import TurnLoop
 from consumer.settings import ConsumerSettings
@@ -84,6 +85,7 @@ class Stage:
             workers,
             self.pool.server.doorbell(self.pool.partition(0).key),
             liveness=Liveness(self.clock(), self.clock()),
+            outages=Outages(10.0, self.clock),
             emit=lambda _: None,
             clock=self.clock,
             draw=lambda: 0.5,

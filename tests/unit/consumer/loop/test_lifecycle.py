@@ -1,127 +1,23 @@
-"""A whole consumer in this process, over a partition in memory."""
+"""A whole consumer in this process, over a partition in memory: what it owns it serves."""
 
 import threading
-from collections.abc import Callable, Iterator
 from time import monotonic
-from typing import Any
 
 import pytest
 
 from consumer.core import events
-from consumer.core.effects import Call
 from consumer.core.lifeline import GRACE_S
-from consumer.core.liveness import Liveness
-from consumer.core.standby import Standby
 from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
 from queuepool import JobContext, Registry
 from queuepool.client.pool import QueuePool
-from queuepool.errors import FencedError, LocalError, UnavailableError
-from queuepool.models import RouteRecord
+from queuepool.errors import FencedError, LocalError
 from queuepool.partitions.partition import OwnedPartition
-from queuepool.servers import Reply
-from queuepool.testing import MemoryPool, MemoryServer
-from queuepool.verbs.owner import verbs as own
+from queuepool.testing import MemoryPool
+from tests.unit.consumer.loop.whole import Flaky, Running, Start, done, lapse
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.thorough
-
-
-class Running:
-    """A consumer in a thread."""
-
-    def __init__(self, pool: QueuePool, registry: Registry, **settings: Any) -> None:
-        self.reported: list[object] = []
-        self.error: BaseException | None = None
-        values = {"workers": 4, "lease_s": 2, **settings}
-        self.consumer = Consumer(
-            pool, ConsumerSettings(**values), registry=registry, listen=self.reported.append
-        )
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self.consumer.run()
-        except BaseException as error:
-            self.error = error
-
-    def has(self, kind: type) -> bool:
-        return any(isinstance(event, kind) for event in self.reported)
-
-    def stop(self) -> None:
-        self.consumer.stop()
-        self.ends()
-
-    def ends(self) -> None:
-        self._thread.join(60)
-        assert not self._thread.is_alive()
-
-
-class Flaky(MemoryServer):
-    """A server whose answers are lost while `away` is set."""
-
-    away, tries = False, 0
-    no_bells = 0  # so many are refused
-    without = ""  # what gets no answer, by its script
-
-    def run(self, key: bytes, verbs: Any) -> list[Any]:
-        if self.without and any(verb.script.startswith(self.without) for verb in verbs):
-            if len(verbs) == 1:  # armed, maybe: its answer comes by the bell
-                return [UnavailableError(f"no answer to {self.without}")]
-            raise UnavailableError(f"no answer to {self.without}")
-        if self.away:
-            self.tries += 1
-            raise UnavailableError("away")
-        return super().run(key, verbs)
-
-    def doorbell(self, key: bytes) -> Any:
-        if self.no_bells:
-            self.no_bells -= 1
-            raise LocalError("memory", "this process has too many open files")
-        return super().doorbell(key)
-
-
-Start = Callable[..., Running]
-
-
-@pytest.fixture
-def registry() -> Registry:
-    return Registry()
-
-
-@pytest.fixture
-def server() -> Flaky:
-    return Flaky()
-
-
-@pytest.fixture
-def pool(registry: Registry, server: Flaky) -> QueuePool:
-    config = MemoryPool().config
-    return QueuePool(config=config, registry=registry, servers={"memory": server})
-
-
-@pytest.fixture
-def start(pool: QueuePool, registry: Registry) -> Iterator[Start]:
-    running: list[Running] = []
-
-    def begin(**settings: Any) -> Running:
-        running.append(Running(pool, registry, **settings))
-        return running[-1]
-
-    yield begin
-    for each in running:
-        each.stop()
-
-
-def lapse(pool: QueuePool) -> None:
-    """End the lease of the partition's owner."""
-    data = pool.servers["memory"].data(pool.partition(0).key)  # type: ignore[attr-defined]
-    data.owner.expires = 0
-
-
-def done(pool: QueuePool) -> int:
-    return pool.partition(0).observe().counters.get("done", 0)
 
 
 def test_it_runs_what_is_enqueued_and_leaves_no_thread(
@@ -284,95 +180,6 @@ def test_stop_before_run_ends_at_once(pool: QueuePool, registry: Registry) -> No
     assert pool.partition(0).observe().owner is None
 
 
-def test_stop_ends_one_that_stands_by(pool: QueuePool, start: Start) -> None:
-    pool.partition(0).acquire(lease_s=60, host="other")
-    consumer = start()
-    wait_until(lambda: consumer.has(events.StandingBy))
-    consumer.stop()
-    assert consumer.error is None
-
-
-def test_whoever_saw_an_outage_waits_for_one_lease_before_it_takes_anything(
-    pool: QueuePool, server: Flaky, start: Start
-) -> None:
-    pool.partition(0).acquire(lease_s=60, host="an owner that lives")
-    server.away = True
-    consumer = start(lease_s=1)
-    wait_until(lambda: consumer.has(events.TurnFailed))
-    lapse(pool)
-    back_s = monotonic()
-    server.away = False
-
-    wait_until(lambda: consumer.has(events.Owns))
-
-    assert monotonic() - back_s >= 1
-
-
-def test_the_wait_after_an_outage_begins_when_it_is_over(
-    pool: QueuePool, server: Flaky, start: Start
-) -> None:
-    pool.partition(0).acquire(lease_s=60, host="an owner that lives")
-    consumer = start(lease_s=2)
-    wait_until(lambda: consumer.has(events.StandingBy))
-    server.away = True
-    wait_until(lambda: consumer.has(events.TurnFailed))
-    lapse(pool)
-    threading.Event().wait(1.9)  # the outage itself: nearly as long as the wait that follows
-    back_s = monotonic()
-    server.away = False
-
-    wait_until(lambda: consumer.has(events.Owns))
-
-    assert monotonic() - back_s >= 2
-
-
-def test_a_second_outage_within_the_wait_begins_it_anew(
-    pool: QueuePool, server: Flaky, start: Start
-) -> None:
-    pool.partition(0).acquire(lease_s=60, host="an owner that lives")
-    consumer = start(lease_s=3)
-    wait_until(lambda: consumer.has(events.StandingBy))
-    for _ in range(2):
-        seen = server.tries
-        server.away = True
-        wait_until(lambda seen=seen: server.tries > seen)  # type: ignore[misc]
-        lapse(pool)
-        back_s = monotonic()
-        server.away = False
-        threading.Event().wait(1.0)  # well within the wait
-
-    wait_until(lambda: consumer.has(events.Owns))
-
-    assert monotonic() - back_s >= 3
-
-
-def test_a_lost_answer_to_an_acquisition_is_found_out_by_asking_again(pool: QueuePool) -> None:
-    now_s = monotonic()
-    standby = Standby(
-        [0],
-        ConsumerSettings(lease_s=30),
-        host="host:1",
-        nonce="nonce",
-        verify=lambda: None,
-        emit=lambda _: None,
-        clock=monotonic,
-        draw=lambda: 0.5,
-    )
-    steps = standby.acquire(lambda: False, Liveness(now_s, now_s))
-    partition = pool.partition(0)
-
-    def perform(effect: object) -> list[Reply]:
-        assert isinstance(effect, Call)
-        return partition.server.run(partition.key, effect.verbs)
-
-    perform(next(steps))
-    steps.throw(UnavailableError("the answer was lost"))  # a pause begins
-    with pytest.raises(StopIteration) as ended:
-        steps.send(perform(next(steps)))
-
-    assert isinstance(ended.value.value, own.Acquired)
-
-
 def test_jobs_that_end_while_the_server_is_away_do_not_make_it_try_more_often(
     pool: QueuePool, registry: Registry, server: Flaky, start: Start
 ) -> None:
@@ -401,20 +208,6 @@ def test_jobs_that_end_while_the_server_is_away_do_not_make_it_try_more_often(
     assert server.tries <= 7 + GRACE_S / 0.06 + (monotonic() - away_s) / 0.5
     server.away = False
     wait_until(lambda: done(pool) == jobs)
-
-
-def test_one_that_stands_by_takes_a_partition_that_is_new(pool: QueuePool, start: Start) -> None:
-    first = start(lease_s=60)
-    wait_until(lambda: first.has(events.Owns))
-    second = start(lease_s=60)
-    wait_until(lambda: second.has(events.StandingBy))
-
-    pool.config.topology.follow(
-        RouteRecord(version=2, partitions=2, layout="mod", created_ms=1)
-    )  # as the keeper of the route does
-
-    wait_until(lambda: second.has(events.Owns))
-    assert (first.consumer.partition, second.consumer.partition) == (0, 1)
 
 
 def test_an_owner_that_an_operator_drains_ends_its_jobs_and_leaves() -> None:

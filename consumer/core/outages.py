@@ -1,0 +1,64 @@
+"""Which servers were away just now, where owners may live whose leases are over. Pure.
+
+    answers --no reply, or a late one--> away --a reply--> back --for one lease--> answers
+
+While a server is away its owners cannot renew. So after an outage, also one that ended within a
+call, any lease may be over although its owner lives, and the server tells nothing of that.
+Invariant: a process replaces no owner on a server that it knows to be away, nor until that server
+has answered again for one lease, in which living owners renew. What one part of the process learns
+holds for all of them: an owner that saw an outage in its turns does not leave for the partition of
+another one right after it.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from consumer.core.effects import Call
+from queuepool.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from consumer.core.effects import Steps
+    from queuepool.servers import Reply
+    from queuepool.verbs import Verb
+
+_RENEW_S = 2.0  # an owner tries again after at most 1.5 s
+_LATE_S = 1.0  # at least; a reply is late after half a lease
+
+
+class Outages:
+    """What the calls of one process tell. server_of: the server of a partition."""
+
+    def __init__(
+        self,
+        lease_s: float,
+        clock: Callable[[], float],
+        server_of: Callable[[int], object] = lambda _: None,
+    ) -> None:
+        self._quiet_s, self._late_s = max(lease_s, _RENEW_S), max(lease_s / 2, _LATE_S)
+        self._clock, self.server_of = clock, server_of
+        self._until_s: dict[object, float] = {}
+
+    def call(self, partition: int, verbs: Sequence[Verb[Any]]) -> Steps[Sequence[Reply]]:
+        """Run verbs on a partition; return the replies. Raises what the call raises."""
+        server, sent_s = self.server_of(partition), self._clock()
+        try:
+            replies: Sequence[Reply] = yield Call(partition, verbs)
+        except UnavailableError:
+            self._until_s[server] = inf
+            raise
+        if any(isinstance(reply, UnavailableError) for reply in replies):
+            self._until_s[server] = inf  # it cannot write, for example
+            return replies
+        now_s = self._clock()
+        if now_s - sent_s > self._late_s or self._until_s.get(server) == inf:
+            self._until_s[server] = now_s + self._quiet_s
+        return replies
+
+    def wait_s(self, partition: int) -> float:
+        """Return for how long no owner there may be replaced; inf while its server is away."""
+        until_s = self._until_s.get(self.server_of(partition))
+        return 0.0 if until_s is None else max(0.0, until_s - self._clock())
