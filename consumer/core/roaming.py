@@ -9,7 +9,8 @@ and that has jobs to run; or, if it has none at all, also for jobs that wait for
 partition that is busy keeps its consumer: what nobody owns waits until one is idle.
 
 Nobody leaves for a server that was away just now: its owners may live although their leases are
-over (see outages).
+over (see outages). A look blocks the owner: one call without a reply ends it, and that server is
+not asked again until the owner has had twenty times as long for its own jobs.
 
 An owner also leaves a place that its partition has left, for another server or since it is retired.
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from consumer.core.outages import Outages
-from queuepool.errors import QueuePoolError
+from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.models.places import partition_at
 from queuepool.verbs.owner import verbs as own
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 IDLE_S = 2.0
 LOOK_S = 1.0
+_AWAY_S = 5.0  # at least, until a server is asked again
+_AWAY_SHARE = 0.05  # of the owner's time, at most, for calls to a server that is away
 _A_LOOK = 16  # partitions, one call each; the next look goes on with the next ones
 
 
@@ -54,6 +57,7 @@ class Roaming:
     ) -> None:
         self._partitions, self._clock, self._numbers = list(partitions), clock, numbers
         self._outages = outages
+        self._again_s: dict[object, float] = {}  # when to ask a server that was away
         self._looks, self._has_moved = looks, has_moved
         self.retired = False
         self._next_s = clock() + IDLE_S
@@ -90,10 +94,17 @@ class Roaming:
         least = 2 if core.state.gatekeeper.gates.known else 1
         found: list[tuple[int, int]] = []
         for partition in self._turn():
-            if partition != core.ownership.partition:
+            server, asked_s = self._outages.server_of(partition), self._clock()
+            if partition == core.ownership.partition or asked_s < self._again_s.get(server, 0.0):
+                continue
+            try:
                 work = yield from self._vacancy(partition)
-                if work >= least:
-                    found.append((-work, partition))
+            except UnavailableError:
+                now_s = self._clock()
+                self._again_s[server] = now_s + max(_AWAY_S, (now_s - asked_s) / _AWAY_SHARE)
+                break
+            if work >= least:
+                found.append((-work, partition))
         self.wanted = [partition for _, partition in sorted(found)]
         return bool(self.wanted)
 
@@ -111,8 +122,10 @@ class Roaming:
         try:
             [reply] = yield from self._outages.call(partition, [verb])
             work = verb.read(reply)
+        except UnavailableError:
+            raise
         except QueuePoolError:
-            return 0  # its server is away
+            return 0  # there is no such partition any more, for example
         return 0 if self._outages.wait_s(partition) else work
 
     def _turn(self) -> list[int]:

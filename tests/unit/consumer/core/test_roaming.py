@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from consumer.core.effects import Call
 from consumer.core.outages import Outages
 from consumer.core.roaming import IDLE_S, LOOK_S, Roaming, keep_up
-from queuepool.errors import UnavailableError
+from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.testing import FakeClock
 
 
@@ -119,14 +120,54 @@ def test_with_parked_jobs_of_its_own_it_leaves_only_for_what_can_run() -> None:
     assert roaming.wanted == [2]
 
 
-def test_a_server_that_is_away_has_no_work() -> None:
+def test_a_server_that_is_away_ends_a_look_and_keeps_nobody_from_the_next_one() -> None:
     clock = FakeClock()
-    outages = Outages(10.0, clock, {0: "a", 1: "b", 2: "a"}.get)
-    roaming = roaming_over(range(3), clock, lambda: range(3), outages)
+    outages = Outages(10.0, clock, {0: "a", 1: "b", 2: "b", 3: "a"}.get)
+    roaming = roaming_over(range(4), clock, lambda: range(4), outages)
+    away = {1: UnavailableError("away"), 2: UnavailableError("away")}
 
-    assert look(roaming, core(), {1: UnavailableError("away"), 2: 2})[0] is True
+    assert look(roaming, core(), {**away, 3: 2}) == (False, [1])
+    assert look(roaming, core(), {**away, 3: 2}) == (True, [3])
 
-    assert roaming.wanted == [2]
+    assert roaming.wanted == [3]
+
+
+def test_calls_without_a_reply_take_a_twentieth_of_its_time() -> None:
+    clock = FakeClock()
+    outages = Outages(10.0, clock, {0: "a", 1: "b", 2: "b", 3: "a"}.get)
+    roaming = roaming_over(range(4), clock, lambda: range(4), outages)
+
+    def asked(took_s: float) -> list[int]:
+        steps = roaming.look(core())
+        partitions: list[int] = []
+        with suppress(StopIteration):
+            effect = next(steps)
+            while True:
+                assert isinstance(effect, Call)
+                partitions.append(effect.partition)
+                if effect.partition == 3:
+                    effect = steps.send([0])
+                else:
+                    clock.advance(took_s)
+                    effect = steps.throw(UnavailableError("no reply"))
+        return partitions
+
+    assert asked(3.0) == [1]
+    clock.advance(59.9)
+    assert asked(3.0) == [3]
+    clock.advance(0.1)
+    assert asked(0.0) == [1]  # refused at once
+    clock.advance(4.9)
+    assert asked(0.0) == [3]
+    clock.advance(0.1)
+    assert asked(0.0) == [1]
+
+
+def test_a_partition_that_there_is_no_more_has_no_work() -> None:
+    clock = FakeClock()
+    roaming = roaming_over(range(3), clock, lambda: range(3))
+
+    assert look(roaming, core(), {1: ConfigurationError("no partition 1"), 2: 2}) == (True, [1, 2])
 
 
 def test_after_an_outage_it_leaves_for_nobodys_partition_until_owners_could_renew() -> None:
@@ -152,8 +193,9 @@ def test_what_another_server_holds_is_left_alone_after_an_outage_of_that_server(
     outages = Outages(10.0, clock, lambda partition: "b" if partition == 2 else "a")
     roaming = roaming_over(range(3), clock, lambda: range(3), outages)
     look(roaming, core(), {2: UnavailableError("away")})
+    clock.advance(60)
 
-    assert look(roaming, core(), {2: 2})[0] is False
+    assert look(roaming, core(), {2: 2}) == (False, [1, 2])  # the first reply
     clock.advance(10)
     assert look(roaming, core(), {2: 2})[0] is True
 
