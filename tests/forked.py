@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from queuepool.process.children import Forked
-from queuepool.process.forks import _subreaper
+from queuepool.process.fork_server import fork_orphan
+from queuepool.process.forks import subreaper
 from tests.paths import ROOT
 
 _AT_FIRST = dict(os.environ)
@@ -143,7 +144,7 @@ class _Server:
         return Started(pid, stdout, stderr)
 
     def _fork(self, request: str, *files: int) -> int:
-        with self._asking, _subreaper():
+        with self._asking, subreaper():
             socket.send_fds(self._control, [request.encode()], files)
             pid = int(self._control.recv(64))
             assert self._control.recv(64) == b"adopted"
@@ -164,19 +165,10 @@ def serve(name: str) -> None:
         text, files, _, _ = socket.recv_fds(control, _REQUEST_BYTES, 2)
         if not text:
             return
-        between = os.fork()
-        if between == 0:
-            child = os.fork()
-            if child:
-                control.send(b"%d" % child)
-                os._exit(0)
+        if fork_orphan(control, files):
             control.close()
             _become(name, json.loads(text), files)
             return
-        for file in files:
-            os.close(file)
-        os.waitpid(between, 0)  # the child has another parent now
-        control.send(b"adopted")
 
 
 def _become(name: str, request: Mapping[str, Any], files: list[int]) -> None:

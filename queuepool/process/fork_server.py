@@ -61,9 +61,8 @@ def serve() -> list[str]:
         text, files, _, _ = socket.recv_fds(control, _REQUEST_BYTES, _FILES)
         if not text:
             break
-        words = _forked(control, text, files)
-        if words is not None:
-            return words
+        if fork_orphan(control, files):
+            return _become(control, text, files)
     os._exit(0)
 
 
@@ -81,21 +80,25 @@ def why_not(own: Collection[int]) -> str:
     return ""
 
 
-def _forked(control: socket.socket, text: bytes, files: Sequence[int]) -> list[str] | None:
-    """Fork a child; returns its words in the child, None in the server."""
+def fork_orphan(control: socket.socket, files: Collection[int]) -> bool:
+    """Fork a child that the subreaper adopts; return whether this is the child.
+
+    The subreaper reads from the other end of control: the child's id, and that it is adopted.
+    files: for the child alone.
+    """
     between = os.fork()
     if between == 0:
         child = os.fork()
         if child:
             control.send(b"%d" % child)
             os._exit(0)
-        return _become(control, text, files)
+        return True
     for file in files:
         os.close(file)
     with contextlib.suppress(ChildProcessError):  # where SIGCHLD is ignored
         os.waitpid(between, 0)  # its child has another parent now
     control.send(b"adopted")
-    return None
+    return False
 
 
 def _become(control: socket.socket, text: bytes, files: Sequence[int]) -> list[str]:

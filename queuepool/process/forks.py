@@ -133,7 +133,7 @@ class Forks:
             stdin = files.enter_context(Path(os.devnull).open("rb")).fileno() if quiet else 0
             out = [output.fileno()] * 2 if output else [1, 2]
             sent = [waiting, stdin, *out, *pass_fds]
-            with _subreaper():
+            with subreaper():
                 socket.send_fds(self._control, [json.dumps(request).encode()], sent)
                 pid = int(self._answer(_ANSWER_S))
                 self._answer(_ANSWER_S)  # it is adopted
@@ -157,7 +157,7 @@ class Forks:
 
 
 @contextlib.contextmanager
-def _subreaper() -> Iterator[None]:
+def subreaper() -> Iterator[None]:
     """Become the parent of orphans among the descendants, until the end of the block."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     before = ctypes.c_int(0)
