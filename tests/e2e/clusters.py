@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from queuepool import cli
+from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
 from queuepool.settings import local_cluster as local
 from tests import forked
 from tests.paths import ROOT
@@ -172,3 +173,21 @@ def up(directory: Path, *words: str, ready: bool = True, **environment: str) -> 
             for pid in children:
                 if not process_is_gone(pid):
                     os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def running(plan: LocalClusterSpec) -> Iterator[LocalProcesses]:
+    """Run a cluster whose steps the test makes; its coordinator is ready."""
+    cluster = LocalProcesses(plan, lambda line: None)
+    try:
+        cluster.start()
+        wait_until(lambda: stepped(cluster) and cluster.grpc_address, READY_S)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def stepped(cluster: LocalProcesses) -> bool:
+    """Make a step, before a condition is asked for; return True."""
+    cluster.step()
+    return True

@@ -11,6 +11,7 @@ from queuepool import QueuePool
 from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
 from queuepool.models.log import LogKind
 from queuepool.routing.moves import Stage, read_move
+from tests.e2e.clusters import running, stepped
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.server, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -27,19 +28,8 @@ def test_slots_leave_a_hot_partition_without_anybody_asking(tmp_path: Path) -> N
         drain_s=1.0,
         environment={"COORDINATOR_AUTO_MOVES": "6"},
     )
-    cluster = LocalProcesses(plan, lambda line: None)
-    try:
-        cluster.start()
-        wait_until(lambda: _stepped(cluster) and cluster.grpc_address, 60.0)
-        with QueuePool(config=cluster.config) as pool:
-            _check(cluster, pool)
-    finally:
-        cluster.stop()
-
-
-def _stepped(cluster: LocalProcesses) -> bool:
-    cluster.step()
-    return True
+    with running(plan) as cluster, QueuePool(config=cluster.config) as pool:
+        _check(cluster, pool)
 
 
 def _check(cluster: LocalProcesses, pool: QueuePool) -> None:
@@ -55,7 +45,7 @@ def _check(cluster: LocalProcesses, pool: QueuePool) -> None:
 
     wait_until(moved, 420.0, interval_s=1.0)
     where = Counter(pool.group(key).partition.number for key in keys)
-    wait_until(lambda: _stepped(cluster) and all(pool.group(k).status().done for k in keys), 60.0)
+    wait_until(lambda: stepped(cluster) and all(pool.group(k).status().done for k in keys), 60.0)
 
     assert 0 < sum(where[n] for n in range(1, PARTITIONS)) <= GROUPS / 2
     [entry] = [one for one in pool.log(kinds=[LogKind.ACT]) if one.what == "move"]

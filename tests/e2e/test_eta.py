@@ -15,6 +15,7 @@ from queuepool.cli.exits import Exit
 from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from tests.e2e.clusters import running
 from tests.shell import Shell
 from tests.waiting import wait_until
 
@@ -32,19 +33,8 @@ def test_everyone_is_told_when_a_bulk_ends(tmp_path: Path, capsys: Any) -> None:
         drain_s=1.0,
         environment={},
     )
-    cluster = LocalProcesses(plan, lambda line: None)
-    try:
-        cluster.start()
-        wait_until(lambda: _stepped(cluster) and cluster.grpc_address, 60.0)
-        with QueuePool(config=cluster.config) as pool:
-            _check(cluster, pool, Shell(capsys))
-    finally:
-        cluster.stop()
-
-
-def _stepped(cluster: LocalProcesses) -> bool:
-    cluster.step()
-    return True
+    with running(plan) as cluster, QueuePool(config=cluster.config) as pool:
+        _check(cluster, pool, Shell(capsys))
 
 
 def _check(cluster: LocalProcesses, pool: QueuePool, shell: Shell) -> None:
