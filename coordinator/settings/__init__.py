@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import SecretStr, create_model, field_validator, model_validator
+from pydantic import create_model, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from coordinator.core.reached import is_loopback
 from coordinator.policy import (
     DEFAULT_POLICY,
     POLICIES,
@@ -22,17 +19,13 @@ from coordinator.policy import (
     setting_names,
 )
 from coordinator.policy.gain_check import GainCheckSettings
-from queuepool.errors import ConfigurationError
+from coordinator.settings.api import ApiSettings
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.models.pools import PoolPlan, parse_pools
 from queuepool.settings import environment, fields
 from queuepool.settings.fields import read_from, setting
 
-if TYPE_CHECKING:
-    from queuepool.rpc.auth import Access
-
 ENV_PREFIX = "COORDINATOR_"
-DEFAULT_GRPC_PORT = 50551
 
 _POLICY_SETTINGS = policy_settings()
 
@@ -49,7 +42,7 @@ else:
     )
 
 
-class CoordinatorSettings(_PolicyNumbers):
+class CoordinatorSettings(ApiSettings, _PolicyNumbers):
     """Read once at start-up, then immutable. Field names end in their unit."""
 
     model_config = read_from(ENV_PREFIX)
@@ -98,36 +91,6 @@ class CoordinatorSettings(_PolicyNumbers):
     policy: str = setting(DEFAULT_POLICY, f"One of {', '.join(POLICIES)}.")
     gain_check: bool = setting(True, "pwqd, sized: undo a step up that did not raise completions.")
 
-    grpc_host: str = setting("127.0.0.1", "Address the gRPC API listens on.")
-    grpc_port: int = setting(
-        DEFAULT_GRPC_PORT, "Port of the gRPC API; 0: a free one.", ge=0, le=65535
-    )
-    grpc_address: str = setting(
-        "",
-        "Advertised HOST:PORT of the API. Unset: the bound address, with this machine's name "
-        "instead of a wildcard such as 0.0.0.0.",
-    )
-    grpc_insecure: bool = setting(
-        False,
-        "Listen on other addresses without authentication, so that anyone can set worker counts.",
-    )
-    grpc_token: SecretStr | None = setting(None, "Bearer tokens of operators, separated by commas.")
-    grpc_viewer_token: SecretStr | None = setting(
-        None, "Bearer tokens of read-only viewers, separated by commas."
-    )
-    grpc_operators: str | None = setting(
-        None,
-        "Certificate names of operators, separated by commas; others are viewers. Unset: all "
-        "are operators.",
-    )
-    grpc_tls_cert: Path | None = setting(None, "PEM certificate chain.")
-    grpc_tls_key: Path | None = setting(None, "PEM key of the certificate.")
-    grpc_tls_client_ca: Path | None = setting(
-        None, "PEM of the CA that must have issued client certificates (mTLS)."
-    )
-    grpc_reflection: bool = setting(False, "Enable gRPC reflection.")
-    keda: bool = setting(False, "Serve the wanted number of consumers to KEDA over gRPC.")
-
     metrics_host: fields.MetricsHost = "127.0.0.1"
     metrics_port: fields.MetricsPort = 0
     metrics_partitions: int = setting(
@@ -149,7 +112,7 @@ class CoordinatorSettings(_PolicyNumbers):
 
     @model_validator(mode="after")
     def _everything_fits_together(self) -> Self:
-        found = [*self._lease_problems(), *self._scaling_problems(), *self._tls_problems()]
+        found = [*self._lease_problems(), *self._scaling_problems(), *self.api_problems()]
         if found:
             raise ValueError(*found)
         return self
@@ -188,76 +151,6 @@ class CoordinatorSettings(_PolicyNumbers):
             found.append(f"COORDINATOR_POLICY={self.policy}: {error}")
         return found
 
-    def _tls_problems(self) -> list[str]:
-        found = []
-        if (self.grpc_tls_cert is None) != (self.grpc_tls_key is None):
-            found.append("set COORDINATOR_GRPC_TLS_CERT and COORDINATOR_GRPC_TLS_KEY, or neither")
-        if self.grpc_tls_client_ca is not None and self.grpc_tls_cert is None:
-            found.append(
-                "COORDINATOR_GRPC_TLS_CLIENT_CA also needs a server certificate "
-                "(COORDINATOR_GRPC_TLS_CERT and _KEY)"
-            )
-        for name in ("grpc_tls_cert", "grpc_tls_key", "grpc_tls_client_ca"):
-            path = getattr(self, name)
-            # Not path.is_file(): it raises for an impossible file name.
-            if path is not None and not os.path.isfile(path):  # noqa: PTH113
-                found.append(f"{ENV_PREFIX}{name.upper()}: there is no file {path}")
-        return [*found, *self._token_problems(), *self._open_problems()]
-
-    def _open_problems(self) -> list[str]:
-        if self.grpc_insecure or not self.grpc_is_open() or is_loopback(self.grpc_host):
-            return []
-        return [
-            f"COORDINATOR_GRPC_HOST={self.grpc_host} is reachable from other machines, and "
-            "without a token anyone who reaches it can set worker counts: set "
-            "COORDINATOR_GRPC_TOKEN (with COORDINATOR_GRPC_TLS_CERT and _KEY), or "
-            "COORDINATOR_GRPC_TLS_CLIENT_CA for client certificates; or "
-            "COORDINATOR_GRPC_INSECURE=true if the network restricts access"
-        ]
-
-    def _token_problems(self) -> list[str]:
-        from queuepool.rpc.client import bearer
-
-        found = []
-        for name in ("grpc_token", "grpc_viewer_token"):
-            tokens, variable = self._tokens(name), f"{ENV_PREFIX}{name.upper()}"
-            if getattr(self, name) is not None and not tokens:
-                found.append(f"{variable} is empty: set a token, or unset it")
-            try:
-                for token in tokens:
-                    bearer(token)
-            except ConfigurationError as error:
-                found.append(f"{variable}: {error}")
-        if {*self._tokens("grpc_token")} & {*self._tokens("grpc_viewer_token")}:
-            found.append(
-                "COORDINATOR_GRPC_TOKEN and COORDINATOR_GRPC_VIEWER_TOKEN have a token "
-                "in common; use different ones"
-            )
-        if self.grpc_operators is not None and not self._operators():
-            found.append("COORDINATOR_GRPC_OPERATORS is empty: set names, or unset it")
-        if self.grpc_operators is not None and self.grpc_tls_client_ca is None:
-            found.append("COORDINATOR_GRPC_OPERATORS needs COORDINATOR_GRPC_TLS_CLIENT_CA")
-        return found
-
-    def _tokens(self, name: str) -> tuple[str, ...]:
-        secret: SecretStr | None = getattr(self, name)
-        return _listed(secret.get_secret_value() if secret is not None else "")
-
-    def _operators(self) -> tuple[str, ...] | None:
-        return None if self.grpc_operators is None else _listed(self.grpc_operators)
-
-    def access(self) -> Access:
-        """Return the callers' permissions."""
-        from queuepool.rpc.auth import Access
-
-        tokens, viewers = self._tokens("grpc_token"), self._tokens("grpc_viewer_token")
-        return Access(tokens, viewers, self._operators())
-
-    def grpc_is_open(self) -> bool:
-        """Return whether anyone who reaches the API may call it."""
-        guards = (self.grpc_token, self.grpc_viewer_token, self.grpc_tls_client_ca)
-        return all(guard is None for guard in guards)
-
     def _bounds(self) -> tuple[int, int]:
         least = self.base_workers if self.min_workers is None else self.min_workers
         return least, 8 * self.base_workers if self.max_workers is None else self.max_workers
@@ -292,10 +185,6 @@ class CoordinatorSettings(_PolicyNumbers):
             given["gain_check"] = GainCheckSettings(enabled=False)
         given |= {key: value for key, value in overrides.items() if key in known}
         return make_policy(name, **given)
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(word for part in text.split(",") if (word := part.strip()))
 
 
 def load(overrides: Mapping[str, Any]) -> CoordinatorSettings:
