@@ -45,13 +45,15 @@ class Reliever:
         self._last = None
 
     def wanted(self, view: View, last: Move | None) -> Relief | None:
-        """Return the move to begin now; None for none. last: the move of the record."""
+        """Return the move to begin now; None for none. last: of the record, and over."""
         now_s, now_ms, advised = self._clock(), int(self._wall() * 1000), self._board.advised
         if advised is not self._advised[0]:
             self._advised = advised, now_s
-        if last is not None and (self._last is None or last.at_ms != self._last[0]):
-            self._last = last.at_ms, now_s
-        settled = last is None or self._last is None or now_s - self._last[1] >= SETTLE_S
+        settled = True
+        if last is not None:
+            if self._last is None or last.at_ms != self._last[0]:
+                self._last = last.at_ms, now_s
+            settled = now_s - self._last[1] >= SETTLE_S
         if advised is None or not settled or now_s - self._advised[1] > FRESH_S:
             return None
         if not may_begin(view, last, per_hour=self._per_hour, now_ms=now_ms):

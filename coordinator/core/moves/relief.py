@@ -28,13 +28,13 @@ class Relief(NamedTuple):
 
 
 def may_begin(view: View, last: Move | None, *, per_hour: int, now_ms: int) -> bool:
-    """Return whether the budget allows a move now, and nothing else is going on."""
+    """Return whether the budget allows a move now, and no migration is open. last: it is over."""
     if not per_hour or (view.record is not None and view.record.migration == OPEN):
         return False
     if last is None:
         return True
     # Clocks may differ: a move that seems to be asked for in the future was so just now.
-    return not last.under_way and abs(now_ms - last.at_ms) * per_hour >= 3_600_000
+    return abs(now_ms - last.at_ms) * per_hour >= 3_600_000
 
 
 def relief(view: View, advice: Iterable[Advice], *, at_ms: int) -> Relief | None:
