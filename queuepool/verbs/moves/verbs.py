@@ -210,7 +210,7 @@ def forget(
     """
     flat = [word for job in jobs for word in job]
     args = [version, group, 1 if last else "", *flat]
-    return Verb("forget", args, lambda r: (int(current(r)[0]), int(r[1])))
+    return Verb("forget", args, _left)
 
 
 def forget_twin(version: int, group: bytes) -> Verb[tuple[int, int]]:
@@ -218,7 +218,12 @@ def forget_twin(version: int, group: bytes) -> Verb[tuple[int, int]]:
 
     Once they have come by this version it does nothing, however late it arrives.
     """
-    return Verb("forget", [version, group, 2], lambda r: (int(current(r)[0]), int(r[1])))
+    return Verb("forget", [version, group, 2], _left)
+
+
+def _left(r: Any) -> tuple[int, int]:
+    jobs, dead = current(r)
+    return int(jobs), int(dead)
 
 
 def thaw(version: int) -> Verb[int]:
