@@ -1,3 +1,4 @@
+-- uses: whole
 -- n jobs of a group are done, at least one (text: the same number); with none left it is soon
 -- forgotten. Counting in the server is cheaper than reading, parsing and storing both counts, and
 -- numbers go as texts, which redis.call would take longer to write.

@@ -65,15 +65,19 @@ for i = first, #ARGV, 2 do
   end
 end
 local left, dead, total = unpack(redis.call('HMGET', g, 'left', 'dead', 'total'))
-local moves = tier ~= (redis.call('HGET', g, 'tier') or '')
-if moves and whole(total) > 0 then keep = math.max(keep, 86400000) end -- as in forget_soon
+local moved = tier ~= (redis.call('HGET', g, 'tier') or '')
+total = whole(total)
+if moved and total > 0 then
+  -- uses: kept
+  keep = kept
+end
 if keep > 0 and whole(left) <= 0 and whole(dead) <= 0 then
   redis.call('PEXPIRE', g, math.max(keep, redis.call('PTTL', g)))
 end
 if changed == 0 then return 0 end
 if first == 5 then redis.call('HSET', g, 'slot', ARGV[4]) end
 if not state then manage(group, jobs) end
-if moves then
+if moved then
   shift(tier)
   renew_seats(group)
 end
