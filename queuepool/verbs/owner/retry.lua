@@ -30,8 +30,7 @@ end
 -- uses: make_way
 -- A job set aside later is due later, whatever its pause, so that a group keeps its order over many
 -- rounds.
-local behind = whole(redis.call('HGET', c, 'aside'))
-if behind > now + 120000 then behind = 0 end -- the clock went back
+-- uses: behind
 local status, aside = {}, false
 redis.call('HSET', c, 'tried', 1)
 for i = 3, #ARGV, 5 do

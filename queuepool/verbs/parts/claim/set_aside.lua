@@ -7,8 +7,7 @@ local function held_task(body, group)
     if string.sub(body, at, at + #begins - 1) == begins then return task end
   end
 end
-local behind = whole(redis.call('HGET', c, 'aside'))
-if behind > now + 120000 then behind = 0 end -- the clock went back
+-- uses: behind
 behind = math.max(behind, now)
 local apart = 0
 for k, id in ipairs(ids) do
