@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from coordinator.core.model import PartitionView
 from coordinator.core.overlays.sharing import PoolUse, Room, room_of
+from coordinator.core.overlays.values import ScaleMode
 from coordinator.core.planner import Planner
 from queuepool.models.places import DEFAULT_POOL
 
@@ -26,16 +27,18 @@ class BudgetOfPools:
 
     def note(self, pool: str, views: Iterable[PartitionView], planner: Planner) -> None:
         """Note what a pool has after a cycle. planner: with what operators set for that pool."""
-        views = list(views)
+        views, set_ = list(views), planner.overrides
+        by_hand = set_.mode is ScaleMode.MANUAL
         use = PoolUse(
             workers=sum(view.target for view in views),
             waits=any(view.state is not None and view.state.backlog > 0 for view in views),
-            share=planner.overrides.share,
+            share=set_.share,
+            least=sum(view.target if by_hand else _least(view) for view in views),
         )
         with self._lock:
             self._uses = {**self._uses, pool: use}
             if pool == DEFAULT_POOL:
-                self._total = planner.overrides.total_budget
+                self._total = set_.total_budget
 
     def planner_of(self, pool: str, planner: Planner) -> Planner:
         """Return a planner with the room of its pool; the same one if that is as before."""
@@ -47,3 +50,9 @@ class BudgetOfPools:
         if total is None or pool not in uses:
             return None
         return room_of(pool, total, uses)
+
+
+def _least(view: PartitionView) -> int:
+    """Return how many workers of a partition no budget takes away."""
+    is_fixed = view.problem or view.manual_until_ms is not None
+    return view.target if is_fixed else min(view.target, 1)

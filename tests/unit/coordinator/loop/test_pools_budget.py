@@ -1,0 +1,62 @@
+"""What pools know of each other, from which each finds its part of one budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coordinator.core.model import PartitionView
+from coordinator.core.overlays.values import Overrides, ScaleMode
+from coordinator.core.planner import Planner
+from coordinator.loop.pools_budget import BudgetOfPools
+from coordinator.policy import make_policy
+from tests.unit.coordinator.observed import state
+
+
+def view(target: int, **known: Any) -> PartitionView:
+    plain: dict[str, Any] = {"problem": "", "manual_until_ms": None, **known}
+    return PartitionView(
+        partition=0,
+        server="main",
+        state=state(backlog=99),
+        seen_s=0.0,
+        finished_per_s=0.0,
+        target=target,
+        **plain,
+    )
+
+
+def planner(**set_: Any) -> Planner:
+    return Planner(policy=make_policy("static"), overrides=Overrides(**set_))
+
+
+@pytest.mark.parametrize(
+    ("views", "mode", "left"),
+    [
+        ([view(9), view(9)], ScaleMode.AUTO, 15),
+        ([view(1) for _ in range(8)], ScaleMode.AUTO, 12),
+        ([view(9, manual_until_ms=1)], ScaleMode.AUTO, 11),
+        ([view(9, problem="it cannot be reached")], ScaleMode.AUTO, 11),
+        ([view(9)], ScaleMode.MANUAL, 11),
+    ],
+)
+def test_a_pool_has_what_cannot_be_taken_from_another(
+    views: list[PartitionView], mode: ScaleMode, left: int
+) -> None:
+    """Without that, `default` has 5 of 20 workers, and `video` 15."""
+    budget, video = BudgetOfPools(), planner(share=3)
+    budget.note("default", views, planner(total_budget=20, mode=mode))
+    budget.note("video", [view(15)], video)
+
+    room = budget.planner_of("video", video).room
+
+    assert room is not None
+    assert (room.workers, room.total) == (left, 20)
+
+
+def test_without_a_budget_of_all_a_planner_stays_as_it_is() -> None:
+    budget, plain = BudgetOfPools(), planner()
+    budget.note("default", [view(9)], plain)
+
+    assert budget.planner_of("default", plain) is plain
