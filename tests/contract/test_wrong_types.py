@@ -21,6 +21,7 @@ import pytest
 from queuepool.errors import ScriptError
 from queuepool.protocol.keys import PARTITION_KEYS
 from queuepool.verbs.acl import keys_of
+from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.scripts import names
 from tests.contract import world as w
 from tests.contract.busy import Busy, busy
@@ -134,6 +135,23 @@ def test_what_stands_in_the_place_of_a_group_makes_way_before_a_job_of_it_is_evi
 
     assert len(claims.ids) == 2
     assert server_world.client.zrange(base + b":dead", 0, -1) == [b"new"]
+
+
+def test_a_claim_that_cannot_see_when_the_retry_of_a_serial_group_is_due_takes_nothing(
+    server_world: World,
+) -> None:
+    owned, delayed = server_world.own(), server_world.partition.key + b":dl"
+    w.enqueue(server_world, ["first", "second"])
+    server_world.partition.run(produce.configure(b"g", serial=True))
+    w.retry(owned, w.claim(owned).ids)
+    w.promote(owned)
+    server_world.client.set(delayed, "not ours")
+
+    with pytest.raises(ScriptError, match="Another program writes"):
+        w.claim(owned)
+
+    server_world.client.delete(delayed)
+    assert w.claim(owned).ids == [b"first"]
 
 
 NAMED_AFTER = ("q:2:g", "g:g", "dg:g", "ring:2", "dn:0", "dn:1")  # a group, a tier, a window
