@@ -29,7 +29,6 @@ local c, g, mg = base .. ':c', base .. ':g:' .. ARGV[1], base .. ':mg'
 -- uses: probe_tenant
 check_hashes('c', 'j', 'cx', 'mg')
 local shut = redis.call('HEXISTS', c, 'shut') == 1
-if shut then redis.call('SCARD', base .. ':mn') end
 -- uses: probe_managed
 if group == '' then
   local held, hold = redis.call('HEXISTS', c, 'hold') == 1, ARGV[4] == '1'
@@ -51,7 +50,7 @@ local changed, keep, tier = 0, 0, redis.call('HGET', g, 'tier') or ''
 local first = ARGV[3] == 'slot' and 5 or 3
 for i = first, #ARGV, 2 do if ARGV[i] == 'keep' then keep = whole(ARGV[i + 1]) end end
 if known == 0 and keep <= 0 then return -1 end
-if shut then redis.call('SADD', base .. ':mn', group) end
+if shut then redis.call('SADD', base .. ':mn', group) end -- the first write: it fails alone
 for i = first, #ARGV, 2 do
   local value = ARGV[i + 1]
   local was = redis.call('HGET', g, ARGV[i]) or ''
