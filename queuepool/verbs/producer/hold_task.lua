@@ -8,9 +8,8 @@
 -- A claim delays the jobs of held tasks until the release, once each. A released task stays on
 -- record as 0 until its owner has made these due (rouse). Claimed jobs continue. O(1).
 local base, task, routed = KEYS[1], ARGV[1], ARGV[3]
--- uses: moved, clock, wake, is_held, check_hashes
+-- uses: moved, clock, wake, is_held
 local ht, hold = base .. ':ht', ARGV[2] ~= ''
-check_hashes('c', 'ht')
 if is_held(task) == hold then return 0 end
 if hold then
   if redis.call('HLEN', ht) >= 100 and redis.call('HEXISTS', ht, task) == 0 then return -1 end
