@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.contract.world import World
 OF_TENANT = group_of(b"g", b"tenant")
 RARE: dict[str, dict[str, Any]] = {  # what each is enqueued with; settings, of any kind
     "nothing": {},
+    "a mark": {"cancelled": ["j00003"]},
     "a held task": {"held": "t"},
     "an expiry": {"expires_ms": 1},
     "a unique key": {"unique": {0: b"key"}, "until": b"s"},
@@ -35,19 +36,21 @@ def enqueue(
     world: World,
     group: bytes,
     *,
+    cancelled: Sequence[str] = (),
     held: str = "",
     configured: dict[str, Any] | None = None,
     bounded: dict[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    w.enqueue(world, w.names("j", 4), group, **options)
+    w.enqueue(world, w.names("j", 4), group, tier=1, **options)
+    for job_id in cancelled:
+        world.partition.cancel(job_id)
     if held:
         world.partition.run(produce.hold_task(held, on=True))
     if configured:
         world.partition.run(produce.configure(group, **configured))
     if bounded:
         world.partition.run(produce.configure_tenant(b"tenant", **bounded))
-    world.partition.cancel("j00003")
     world.advance(1)
 
 
