@@ -18,6 +18,7 @@ from tests.contract.test_probes import Monitor
 from tests.contract.world import World
 
 OF_TENANT = group_of(b"g", b"tenant")
+FULL: dict[str, Any] = {"configured": {"weight": 2}, "bounded": {"max_running": 1}}
 RARE: dict[str, dict[str, Any]] = {  # what each is enqueued with; settings, of any kind
     "nothing": {},
     "a mark": {"cancelled": ["j00003"]},
@@ -29,6 +30,9 @@ RARE: dict[str, dict[str, Any]] = {  # what each is enqueued with; settings, of 
     "a weight": {"configured": {"weight": 2}},
     "a tier of a group": {"configured": {"tier": 0}},
     "a cap of a tenant": {"bounded": {"max_running": 1}},
+    "a held task, and no room": {"held": "t"} | FULL,
+    "an expiry, and no room": {"expires_ms": 1} | FULL,
+    "a limit, and no room": {"limits": b"mail"} | FULL,
 }
 
 
