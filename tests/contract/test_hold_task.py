@@ -11,6 +11,7 @@ from queuepool.verbs.owner import gates
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
+from tests.contract.test_memory_of_ends import back
 from tests.contract.world import World
 
 
@@ -73,7 +74,7 @@ def test_a_claim_that_finds_held_jobs_alone_starts_none(world: World) -> None:
 
 def test_after_the_release_they_are_due_in_their_order(world: World) -> None:
     owned = world.own()
-    ids = w.names("n", 450)
+    ids = w.names("n", 450)[::-1]  # not in the order of their bytes
     w.enqueue(world, ids[:300], task="mail")
     hold(world)
     for _ in range(3):
@@ -92,6 +93,23 @@ def test_after_the_release_they_are_due_in_their_order(world: World) -> None:
     assert found == [i.encode() for i in ids]
     assert w.claim(owned, 10).roused == b""
     assert world.partition.observe().held_tasks == {}
+
+
+@pytest.mark.parametrize(("back_s", "at_once"), [(60, [b"b", b"a"]), (600, [b"a"])])
+def test_a_clock_that_goes_back_a_little_keeps_their_order_and_a_lot_keeps_no_other_job_waiting(
+    world: World, back_s: int, at_once: list[bytes]
+) -> None:
+    owned = world.own()
+    hold(world)
+    w.enqueue(world, ["b"], task="mail")
+    claimed(owned)
+    back(world, back_s)
+    w.enqueue(world, ["a"], task="mail")
+    claimed(owned)
+
+    release(world)
+
+    assert again(owned) == at_once
 
 
 def test_a_task_held_again_before_its_jobs_are_due_stays_held(world: World) -> None:
