@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from coordinator.core.moves.copying import Side
 from queuepool.models.jobs import Replayed
 from queuepool.verbs.moves import verbs as move
@@ -147,3 +149,22 @@ def _exported(pair: Pair, group: str, *, size_bytes: int = 1 << 20) -> tuple[dic
     verb.args[3] = size_bytes  # type: ignore[index]
     found = pair.run(Side.A, verb)
     return found.record, found.words
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_job_that_waited_for_the_release_of_its_task_waits_only_if_that_is_held_there(
+    pair: Pair, held: bool
+) -> None:
+    pair.run(Side.A, produce.hold_task("t", on=True))
+    pair.run(Side.B, produce.hold_task("t", on=held))
+    w.enqueue(pair.a, ["waits"])
+    assert w.claim(pair.a.own(nonce="a")).ids == []
+    pair.freeze(b"g")
+
+    assert pair.carry().done
+    pair.arrive()
+
+    owned = pair.b.own(nonce="b")
+    pair.b.advance(1)
+    w.promote(owned)
+    assert w.drain(owned) == ([] if held else ["waits"])
