@@ -14,6 +14,7 @@ from queuepool.models import Owner, PartitionState
 
 _LEASE_MS = 10_000
 _REPORTS_KEPT = 4_096
+_SOONEST_S = 0.25  # between two reports of counts that change
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,11 @@ class _Report:
 
 
 class SimulatedConsumer:
-    """Owns a partition. late_s: how old reports are when they are seen, besides their period."""
+    """Owns a partition. late_s: how old reports are when they are seen, besides their period.
+
+    It reports at least once a period, what it has obeyed at once, and soon how many workers there
+    are and how many are busy, where that changed.
+    """
 
     def __init__(self, number: int, partition: SimulatedPartition, scenario: Scenario) -> None:
         self.number, self.partition, self._scenario = number, partition, scenario
@@ -47,11 +52,25 @@ class SimulatedConsumer:
                 )
             )
 
+    def look(self) -> float:
+        """Report if a report is due, or counts changed; returns when to look again."""
+        last, period_s = self._reports[-1], self._scenario.reports_s
+        now_s, pool = self.partition.now_s, self.partition
+        changed = pool.workers != last.workers or abs(pool.busy - last.busy) > max(
+            pool.workers // 4, 1
+        )
+        if now_s >= last.at_s + (min(_SOONEST_S, period_s) if changed else period_s):
+            self.report()
+        due_s = self._reports[-1].at_s + period_s
+        soon_s = now_s + _SOONEST_S
+        return min(due_s, soon_s) if due_s > now_s else soon_s
+
     def obey(self, command: ScaleCommand, command_id: str) -> None:
         """Apply a command, unless the consumer is gone."""
         if self._alive:
             self._applied = command_id
             self.partition.resize(command.target)
+            self.report()
 
     def die(self) -> None:
         """End at once, with every worker."""

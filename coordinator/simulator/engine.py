@@ -103,7 +103,8 @@ class _Simulation:
         if scenario.reports_s:
             # A consumer's beat and the leader's cycle are not in step.
             offset_s = 0.37 * scenario.reports_s
-            self._repeat(_Beat(offset_s, scenario.reports_s, _REPORT, self._report), 0)
+            for one in self._consumers:
+                self._at(offset_s, _REPORT, partial(self._report, one, offset_s))
         if len(self._consumers) > 1 and scenario.limits:
             self._repeat(_Beat(0.0, _SHARE_S, _EVENT, self._share_limits), 0)
 
@@ -130,9 +131,10 @@ class _Simulation:
     def _now_s(self) -> float:
         return self._consumers[0].partition.now_s
 
-    def _report(self) -> None:
-        for one in self._consumers:
-            one.report()
+    def _report(self, consumer: SimulatedConsumer, at_s: float) -> None:
+        consumer.partition.advance(at_s)
+        next_s = consumer.look()
+        self._at(next_s, _REPORT, partial(self._report, consumer, next_s))
 
     def _cycle(self) -> None:
         pools, samples = [one.partition for one in self._consumers], self.result.samples

@@ -124,7 +124,7 @@ class BoundsChange(Event):
 class Scenario:
     """A whole run.
 
-    hears_s: from a command to the resized pool. reports_s: between two reports of a consumer; 0
+    hears_s: from a command to the resized pool. reports_s: the longest between two reports; 0
     means that its counts are always fresh. tau_s: of a checkpoint, after a restart.
     """
 
