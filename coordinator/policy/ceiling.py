@@ -44,6 +44,16 @@ class Baseline:
     cautious: bool = False
     sure: bool = True
 
+    @property
+    def sure_share(self) -> float:
+        """Return the share of the completions that the workers surely made in that time.
+
+        Each may have begun one of a single cycle before it.
+        """
+        if self.cautious or self.cycles >= 2:
+            return 1.0
+        return max(1 - self.workers / self.finished, 0.0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceiling:
@@ -185,22 +195,23 @@ class Ceiling:
             return Verdict.UNDECIDED
         if after.workers <= before.workers or before.per_s <= 0:
             return Verdict.UNDECIDED
-        ratio = after.per_s / before.per_s
-        bound = 1 + (after.workers / before.workers - 1) / 2
-        if ratio >= bound:
+        ratio, promise = after.per_s / before.per_s, after.workers / before.workers
+        half = 1 + (promise - 1) / 2
+        scatter = math.sqrt(1 / before.finished + 1 / max(after.finished, 1.0))
+        # With a baseline that is too low, a gain of half the promise may be none.
+        goal = max(half, promise / (1 + 2 * scatter)) if before.cautious else half
+        if ratio >= goal:
             return Verdict.GAINED
         if early:
             return Verdict.UNDECIDED
-        scatter = math.sqrt(1 / before.finished + 1 / max(after.finished, 1.0))
         if ratio * (1 + 2 * settings.assumed_cv * scatter) < _FEWER:
             return Verdict.CHANGED
-        late = 1 / after.cycles + (0.0 if before.cautious else 1 / before.cycles)
-        margin = 3 * settings.assumed_cv * scatter + settings.assumed_lag_cycles * late
-        known = before.cautious or before.cycles >= 2
-        if self.trial_cycles >= settings.max_cycles and known:
+        if self.trial_cycles >= settings.max_cycles and ratio < goal * before.sure_share:
             # Still below the promise: a ceiling with room for all that was finished risks little.
             return Verdict.NO_GAIN
-        return Verdict.NO_GAIN if ratio * (1 + margin) < bound else Verdict.UNDECIDED
+        late = 1 / after.cycles + (0.0 if before.cautious else 1 / before.cycles)
+        margin = 3 * settings.assumed_cv * scatter + settings.assumed_lag_cycles * late
+        return Verdict.NO_GAIN if ratio * (1 + margin) < half else Verdict.UNDECIDED
 
     def close(self, settings: GainCheckSettings) -> Ceiling:
         """Return the state after the verdict that there was no gain: with a ceiling."""

@@ -1,14 +1,15 @@
 """Whether fewer workers than a ceiling finish as many: tried while the ceiling stands. Pure.
 
 A ceiling says that more did not help. Where the bottleneck is may be further down: a quarter of the
-workers is taken away, and what the rest finishes is compared. Once fewer do finish less, the count
-before is restored, and the probe is over until the next ceiling.
+workers is taken away, and what the rest finishes is compared. Where fewer do finish less, the count
+before is restored. That may have been a moment in which any number would have finished less, so the
+same is tried once more, compared with what is finished from then on; a second time ends the probe.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from coordinator.policy.gain_check import Window
 
@@ -20,16 +21,20 @@ _LONGEST_CYCLES = 15  # ...or so many cycles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """per_s: what the workers before finished; 0 before the first attempt."""
+    """per_s: what the workers before finished; 0 until that is known.
+
+    missed: the last attempt finished less, so that the next one to do so ends the probe.
+    """
 
     workers_before: int = 0
     per_s: float = 0.0
+    missed: bool = False
     over: bool = False
 
     @property
     def running(self) -> bool:
         """Return whether fewer workers are being tried."""
-        return self.per_s > 0 and not self.over
+        return (self.per_s > 0 or self.missed) and not self.over
 
     def observe(self, window: Window, ceiling: int) -> tuple[Probe, int]:
         """Return the state after one more saturated reading, and the ceiling from now on."""
@@ -37,6 +42,8 @@ class Probe:
         if self.over or ceiling < 2 or window.workers != ceiling or not counted:
             return self, ceiling
         if self.per_s and window.per_s < _ENOUGH * self.per_s:
-            return replace(self, over=True), self.workers_before
+            return Probe(missed=True, over=self.missed), self.workers_before
+        tries_again = self.missed and not self.per_s
         per_s = max(self.per_s, window.per_s)
-        return replace(self, workers_before=ceiling, per_s=per_s), math.ceil(_KEPT * ceiling)
+        tried = Probe(workers_before=ceiling, per_s=per_s, missed=tries_again)
+        return tried, math.ceil(_KEPT * ceiling)

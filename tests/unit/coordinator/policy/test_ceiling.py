@@ -142,6 +142,39 @@ def test_a_gain_ends_an_unsure_trial_after_one_cycle_and_a_sure_one_after_three(
     assert saturated(known, 3, workers=32, per_s=400).before is None
 
 
+def after_part_of_a_cycle(finished: int, cycles: int, *, per_s: int) -> Ceiling:
+    """Return what is known of a step from 8 to 32 workers, a part of a cycle after the backlog."""
+    first = Reading(at_s=0, backlog=9_000, workers=8, busy=8, finished_total=0)
+    state = Ceiling(calm=8).observe(first, 1.0, finished, CHECK)
+    return saturated(state.step_up(Demand(finished=float(finished)), CHECK), cycles, workers=32,
+                     per_s=per_s)  # fmt: skip
+
+
+def test_a_part_of_a_cycle_is_no_baseline_for_a_gain_of_half_the_promise() -> None:
+    # 80 a second, whoever asks: 8 workers finished 36 in less than half a second.
+    assert after_part_of_a_cycle(36, 1, per_s=90).before is not None
+    assert after_part_of_a_cycle(36, 1, per_s=140).before is None
+
+    capped = after_part_of_a_cycle(36, CHECK.max_cycles, per_s=90)
+    assert capped.judge(CHECK) is Verdict.NO_GAIN
+    assert capped.close(CHECK).workers == 25
+
+
+@pytest.mark.parametrize(("finished", "verdict"), [(79, Verdict.NO_GAIN), (40, Verdict.UNDECIDED)])
+def test_a_baseline_of_one_cycle_counts_without_what_was_begun_before_it(
+    finished: int, verdict: Verdict
+) -> None:
+    state = saturated(saturated(Ceiling(), 1, workers=16, per_s=0), 1, workers=16, per_s=finished)
+    trial = saturated(state.step_up(KNOWN, CHECK), CHECK.max_cycles - 1, workers=32, per_s=finished)
+    assert trial.judge(CHECK) is Verdict.UNDECIDED
+
+    seen = Reading(at_s=0, backlog=9_000, workers=32, busy=32, finished_total=0)
+    last = trial.observe(seen, 1.0, finished, CHECK)
+
+    assert last.judge(CHECK) is verdict
+    assert (last.before is None) is (verdict is Verdict.UNDECIDED)
+
+
 def test_the_calm_count_is_that_before_the_backlog() -> None:
     calm = Reading(at_s=0, backlog=3, workers=8, busy=8, finished_total=0)
     state = Ceiling().observe(calm, 1.0, 50, CHECK)

@@ -22,14 +22,33 @@ def test_it_goes_on_while_fewer_finish_as_many() -> None:
     assert probe.observe(counted(24, 39.5), workers)[1] == 18
 
 
-def test_the_count_before_is_restored_when_fewer_finish_less() -> None:
+def test_the_count_before_is_restored_when_fewer_finish_less_and_tried_once_more() -> None:
     probe, workers = Probe().observe(counted(32, 40.0), 32)
     probe, workers = probe.observe(counted(24, 40.0), workers)
 
-    over, restored = probe.observe(counted(18, 36.0), workers)
+    probe, workers = probe.observe(counted(18, 36.0), workers)
+    assert (workers, probe.running) == (24, True)
+    probe, workers = probe.observe(counted(24, 40.0), workers)
+    assert (workers, probe.running) == (18, True)
 
+    over, restored = probe.observe(counted(18, 36.0), workers)
     assert (restored, over.running) == (24, False)
     assert over.observe(counted(24, 40.0), 24) == (over, 24)
+
+
+def test_it_goes_on_after_a_moment_in_which_any_number_finished_less() -> None:
+    probe, workers = Probe().observe(counted(32, 40.0), 32)
+    probe, workers = probe.observe(counted(24, 36.0), workers)
+    assert workers == 32
+
+    # All is slower from now on.
+    for per_s in (36.0, 36.0, 36.0):
+        probe, workers = probe.observe(counted(workers, per_s), workers)
+    assert (workers, probe.running) == (14, True)
+
+    # What finished as many at the second attempt may fail once more.
+    probe, workers = probe.observe(counted(14, 30.0), workers)
+    assert (workers, probe.running) == (18, True)
 
 
 def test_another_count_than_the_ceiling_says_nothing() -> None:
