@@ -7,7 +7,8 @@
     hidden  jobs of 50 ms behind a database that answers 80/s, which nobody declared
 
 Each runs for less than a minute with a server, a coordinator and a consumer, and then in virtual
-time, where the load comes as long before a look of the coordinator as it really did. Makespan and
+time, where the load comes as long before a look of the coordinator as it really did, and takes as
+long to come. Makespan and
 worker-seconds, up to some seconds after the last job, are compared; the run fails if one differs by
 more than a tenth, or workers rose higher than they should. Prints one JSON object as its last line;
 --write puts the table into docs/simulation.md.
@@ -44,6 +45,7 @@ _AFTER_S = 8.0  # in which the workers go back to the base
 _SAMPLE_S = 0.1
 _LATEST_S = 180.0
 _WITHIN = 0.1
+_AT_ONCE = 200  # jobs, of one call to the server
 _LOOK_AT_S, _CYCLE_S = 11.0, 1.0  # in virtual time: the first look at the load, and the cycle
 
 
@@ -89,7 +91,7 @@ TRIALS = {
 
 @dataclass(slots=True)
 class Result:
-    """What happened. samples: (seconds since the enqueue, workers).
+    """What happened. samples: (seconds since the enqueue began, workers); came: (seconds, jobs).
 
     looked_s: from the enqueue to the coordinator's next look.
     """
@@ -99,6 +101,7 @@ class Result:
     worker_s: float = 0.0
     peak: int = 0
     samples: list[tuple[float, int]] = field(default_factory=list)
+    came: list[tuple[float, int]] = field(default_factory=list)
 
     def note(self, at_s: float, workers: int) -> None:
         """Add a sample; the count before lasted until now."""
@@ -152,9 +155,12 @@ def _measure(cluster: LocalProcesses, pool: QueuePool, trial: Trial, result: Res
     def sample() -> None:
         result.note(monotonic() - began, _workers(partition))
 
-    payloads = (trial.payload(number) for number in range(trial.jobs))
     limit = "smtp" if trial.limit_per_s else ()
-    pool.enqueue_many(trial.task, payloads, partition_key=_KEY, limit=limit)
+    for first in range(0, trial.jobs, _AT_ONCE):
+        numbers = range(first, min(first + _AT_ONCE, trial.jobs))
+        payloads = map(trial.payload, numbers)
+        pool.enqueue_many(trial.task, payloads, partition_key=_KEY, limit=limit)
+        result.came.append((monotonic() - began, len(numbers)))
     until(lambda: pool.group(_KEY).status().left == 0, sample)
     result.makespan_s = monotonic() - began
     until(lambda: monotonic() - began >= result.makespan_s + _AFTER_S, sample)
@@ -183,12 +189,18 @@ def _workers(partition: Partition) -> int:
     return owner.workers if owner else 0
 
 
-def run_simulated(trial: Trial, looked_s: float) -> Result:
-    """Run it in virtual time. looked_s: from the enqueue to the next look."""
+def run_simulated(trial: Trial, looked_s: float, came: Sequence[tuple[float, int]] = ()) -> Result:
+    """Run it in virtual time. looked_s: from the enqueue to the next look; came: or all at once.
+
+    A busy machine enqueues for half a second, in which the first jobs have begun already.
+    """
     bulk_at_s = _LOOK_AT_S - looked_s
     stream = made.Stream(
         name="bulk",
-        arrivals=(made.Burst(at_s=bulk_at_s, count=trial.jobs),),
+        arrivals=tuple(
+            made.Burst(at_s=bulk_at_s + after_s, count=count)
+            for after_s, count in came or ((0.0, trial.jobs),)
+        ),
         service_s=trial.job_s,
         limit="smtp" if trial.limit_per_s else "",
     )
@@ -233,7 +245,7 @@ def main(argv: list[str] | None = None) -> int:
     for name in names:
         trial = TRIALS[name]
         real = run_real(trial)
-        simulated = run_simulated(trial, real.looked_s)
+        simulated = run_simulated(trial, real.looked_s, real.came)
         apart = differences(real, simulated)
         passed = max(map(abs, apart.values())) <= _WITHIN and real.peak <= trial.peak
         rows.append(_row(name, trial, real, simulated))

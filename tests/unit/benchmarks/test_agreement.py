@@ -27,8 +27,9 @@ def test_the_next_look_is_found_by_the_first_decision_after_the_load(
 
 
 @pytest.mark.parametrize("looked_s", [0.1, 0.9])
-def test_a_simulated_bulk_comes_as_long_before_a_look_as_the_real_one(
-    looked_s: float, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("came", [[(0.0, 15_000)], [(0.2, 5_000), (0.5, 10_000)]])
+def test_a_simulated_bulk_comes_as_long_before_a_look_as_the_real_one_and_takes_as_long(
+    looked_s: float, came: list[tuple[float, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = list[Scenario]()
 
@@ -37,13 +38,15 @@ def test_a_simulated_bulk_comes_as_long_before_a_look_as_the_real_one(
         return engine.simulate(scenario, policy)
 
     monkeypatch.setattr(agreement, "simulate", simulate)
-    agreement.run_simulated(agreement.TRIALS["bulk"], looked_s)
+    agreement.run_simulated(agreement.TRIALS["bulk"], looked_s, came)
 
     for scenario in ran:
         [stream] = scenario.streams
-        [burst] = stream.arrivals
-        assert isinstance(burst, Burst)
-        assert (burst.at_s + looked_s) % scenario.cycle_s == pytest.approx(0.0)
+        for burst, (after_s, count) in zip(stream.arrivals, came, strict=True):
+            assert isinstance(burst, Burst)
+            assert burst.count == count
+            before_s = burst.at_s - after_s + looked_s
+            assert before_s % scenario.cycle_s == pytest.approx(0.0)
     assert ran
 
 
