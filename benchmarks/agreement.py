@@ -12,13 +12,16 @@ long to come. Makespan and
 worker-seconds, up to some seconds after the last job, are compared; the run fails if one differs by
 more than a tenth, or workers rose higher than they should. Prints one JSON object as its last line;
 --write puts the table into docs/simulation.md.
+
+slowest_per_s, of a real run, tells what the machine added: a database that answers 80/s and in some
+seconds answered 60/s was not asked often enough, as the processes got no time to do so. A policy
+cannot tell that from too few workers.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import sys
 import tempfile
@@ -29,8 +32,9 @@ from pathlib import Path
 from time import monotonic
 
 from benchmarks.machine import describe_machine
+from benchmarks.trials import TRIALS, Trial
 from coordinator.decisions.ledger import DecisionBook
-from coordinator.policy import Limits, make_policy
+from coordinator.policy import make_policy
 from coordinator.simulator import scenario as made
 from coordinator.simulator.engine import simulate
 from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
@@ -41,6 +45,8 @@ from queuepool.partitions.partition import Partition
 from tools.tables import markdown, write
 
 _KEY = "bulk"
+_STALL_S = 4.0  # by the fewest jobs that finish within it, a stall of the machine is seen
+_BEGIN_S = 2.0  # of a run, in which the load comes
 _AFTER_S = 8.0  # in which the workers go back to the base
 _SAMPLE_S = 0.1
 _LATEST_S = 180.0
@@ -49,51 +55,11 @@ _AT_ONCE = 200  # jobs, of one call to the server
 _LOOK_AT_S, _CYCLE_S = 11.0, 1.0  # in virtual time: the first look at the load, and the cycle
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """One load. peak: workers that must not be exceeded, of what a limit leaves to do."""
-
-    jobs: int
-    job_s: float
-    bounds: Limits
-    peak: int
-    limit_per_s: int = 0  # 0: none
-    hidden_per_s: float = math.inf
-
-    def payload(self, number: int) -> dict[str, float]:
-        """Return what a job is told."""
-        made_of: dict[str, float] = {"ms": self.job_s * 1000, "i": number}
-        if math.isfinite(self.hidden_per_s):
-            made_of["per_s"] = self.hidden_per_s
-        return made_of
-
-    @property
-    def task(self) -> str:
-        """Return the task of its jobs."""
-        return "query" if math.isfinite(self.hidden_per_s) else "nap"
-
-
-TRIALS = {
-    "bulk": Trial(
-        jobs=15_000, job_s=0.12, bounds=Limits(min_workers=8, max_workers=64), peak=64
-    ),
-    # 15 workers are busy with what the limit lets through; no one may wait for the rest.
-    "limit": Trial(
-        jobs=1_200, job_s=0.5, bounds=Limits(min_workers=4, max_workers=64), peak=24, limit_per_s=30
-    ),
-    # 4 workers are busy with what the database answers. Two are enough to queue at it all the time.
-    "hidden": Trial(
-        jobs=4_400, job_s=0.05, bounds=Limits(min_workers=8, max_workers=64), peak=32,
-        hidden_per_s=80,
-    ),
-}  # fmt: skip
-
-
 @dataclass(slots=True)
 class Result:
     """What happened. samples: (seconds since the enqueue began, workers); came: (seconds, jobs).
 
-    looked_s: from the enqueue to the coordinator's next look.
+    looked_s: from the enqueue to the coordinator's next look. finished: (seconds, jobs so far).
     """
 
     looked_s: float = 0.5
@@ -102,6 +68,7 @@ class Result:
     peak: int = 0
     samples: list[tuple[float, int]] = field(default_factory=list)
     came: list[tuple[float, int]] = field(default_factory=list)
+    finished: list[tuple[float, int]] = field(default_factory=list)
 
     def note(self, at_s: float, workers: int) -> None:
         """Add a sample; the count before lasted until now."""
@@ -110,6 +77,20 @@ class Result:
             self.worker_s += last * (at_s - last_s)
         self.samples.append((round(at_s, 2), workers))
         self.peak = max(self.peak, workers)
+
+    @property
+    def slowest_per_s(self) -> float:
+        """Return the fewest jobs a second that finished within some seconds, while jobs waited."""
+        ends_s = self.makespan_s - _CYCLE_S
+        seen = [one for one in self.finished if _BEGIN_S <= one[0] <= ends_s]
+        rates, first = list[float](), 0
+        for at_s, jobs in seen:
+            while first + 1 < len(seen) and seen[first + 1][0] <= at_s - _STALL_S:
+                first += 1
+            since_s, before = seen[first]
+            if at_s - since_s >= _STALL_S:
+                rates.append((jobs - before) / (at_s - since_s))
+        return min(rates, default=0.0)
 
 
 def run_real(trial: Trial) -> Result:
@@ -153,7 +134,9 @@ def _measure(cluster: LocalProcesses, pool: QueuePool, trial: Trial, result: Res
     began, began_ms = monotonic(), partition.observe().observed_ms
 
     def sample() -> None:
-        result.note(monotonic() - began, _workers(partition))
+        state, at_s = partition.observe(), monotonic() - began
+        result.note(at_s, state.owner.workers if state.owner else 0)
+        result.finished.append((at_s, state.counters.get("done", 0)))
 
     limit = "smtp" if trial.limit_per_s else ()
     for first in range(0, trial.jobs, _AT_ONCE):
@@ -267,11 +250,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _figures(result: Result) -> dict[str, float]:
+    slowest = {"slowest_per_s": round(result.slowest_per_s, 1)} if result.finished else {}
     return {
         "looked_s": round(result.looked_s, 3),
         "makespan_s": round(result.makespan_s, 2),
         "worker_s": round(result.worker_s, 1),
         "peak": result.peak,
+        **slowest,
     }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks import agreement
+from benchmarks.trials import TRIALS
 from coordinator.policy.base import Policy
 from coordinator.simulator import engine
 from coordinator.simulator.scenario import Burst, Scenario
@@ -38,7 +39,7 @@ def test_a_simulated_bulk_comes_as_long_before_a_look_as_the_real_one_and_takes_
         return engine.simulate(scenario, policy)
 
     monkeypatch.setattr(agreement, "simulate", simulate)
-    agreement.run_simulated(agreement.TRIALS["bulk"], looked_s, came)
+    agreement.run_simulated(TRIALS["bulk"], looked_s, came)
 
     for scenario in ran:
         [stream] = scenario.streams
@@ -50,11 +51,26 @@ def test_a_simulated_bulk_comes_as_long_before_a_look_as_the_real_one_and_takes_
     assert ran
 
 
+def ran(rates: list[int]) -> agreement.Result:
+    """Return a run with so many jobs finished in each second."""
+    finished = [(s * 0.5, sum(rates[: s // 2]) + rates[s // 2] * (s % 2) // 2)
+                for s in range(2 * len(rates))]  # fmt: skip
+    return agreement.Result(makespan_s=float(len(rates)), finished=finished)
+
+
+def test_a_stall_of_the_machine_is_seen_by_the_slowest_seconds() -> None:
+    assert ran([80] * 20).slowest_per_s == pytest.approx(80)
+    assert ran([80] * 8 + [20, 60] + [80] * 10).slowest_per_s == pytest.approx(60)
+
+
+def test_the_begin_and_the_end_of_a_run_are_no_stall() -> None:
+    assert ran([0, 20] + [80] * 20 + [10]).slowest_per_s == pytest.approx(80)
+    assert ran([80] * 4).slowest_per_s == 0
+
+
 def test_the_page_has_a_table_of_every_trial() -> None:
     page = (DOCS / "simulation.md").read_text()
     written = page.partition("<!-- table: agreement,")[2].partition("<!-- end of table -->")[0]
 
-    assert [name for name in agreement.TRIALS if f"| `{name}` |" in written] == list(
-        agreement.TRIALS
-    )
+    assert [name for name in TRIALS if f"| `{name}` |" in written] == list(TRIALS)
     assert "load average" in written
