@@ -59,17 +59,29 @@ class GainCheckSettings(PolicySettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Completions while the backlog never ran dry and the worker count was constant."""
+    """Completions while the backlog never ran dry and the worker count was constant.
+
+    slow_s, slow_finished: seconds and completions of the slowest cycle.
+    """
 
     workers: int = 0
     cycles: int = 0
     seconds: float = 0.0
     finished: float = 0.0
+    slow_s: float = 0.0
+    slow_finished: float = 0.0
 
     @property
     def per_s(self) -> float:
         """Completions per second, 0 when nothing was measured."""
         return self.finished / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def steady_per_s(self) -> float:
+        """Completions per second without the slowest cycle, which may have been a stall."""
+        if self.cycles < 2 or self.seconds <= self.slow_s:
+            return self.per_s
+        return (self.finished - self.slow_finished) / (self.seconds - self.slow_s)
 
     @property
     def service_s(self) -> float:
@@ -79,7 +91,15 @@ class Window:
     def add(self, workers: int, seconds: float, finished: int, keep_s: float) -> "Window":
         """Return the window with one more cycle; beyond `keep_s` the past fades."""
         if workers != self.workers:
-            return Window(workers=workers, cycles=1, seconds=seconds, finished=finished)
+            return Window(
+                workers=workers,
+                cycles=1,
+                seconds=seconds,
+                finished=finished,
+                slow_s=seconds,
+                slow_finished=finished,
+            )
+        slower = finished * self.slow_s < self.slow_finished * seconds
         total_s = self.seconds + seconds
         fade = min(1.0, keep_s / total_s) if total_s > 0 else 1.0
         return Window(
@@ -87,6 +107,8 @@ class Window:
             cycles=self.cycles + 1,
             seconds=total_s * fade,
             finished=(self.finished + finished) * fade,
+            slow_s=seconds if slower else self.slow_s,
+            slow_finished=finished if slower else self.slow_finished,
         )
 
 

@@ -1,9 +1,10 @@
 """Whether fewer workers than a ceiling finish as many: tried while the ceiling stands. Pure.
 
 A ceiling says that more did not help. Where the bottleneck is may be further down: a quarter of the
-workers is taken away, and what the rest finishes is compared. Where fewer do finish less, the count
-before is restored. That may have been a moment in which any number would have finished less, so the
-same is tried once more, compared with what is finished from then on; a second time ends the probe.
+workers is taken away, and what the rest finishes is compared, without the slowest cycle, which may
+have been a stall of the machine. Where fewer do finish less, the count before is restored. That may
+have been a moment in which any number would have finished less, so the same is tried once more,
+compared with what is finished from then on; a second time ends the probe.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class Probe:
         counted = window.finished >= _COUNTED or window.cycles >= _LONGEST_CYCLES
         if self.over or ceiling < 2 or window.workers != ceiling or not counted:
             return self, ceiling
-        if self.per_s and window.per_s < _ENOUGH * self.per_s:
+        if self.per_s and window.steady_per_s < _ENOUGH * self.per_s:
             return Probe(missed=True, over=self.missed), self.workers_before
         tries_again = self.missed and not self.per_s
-        per_s = max(self.per_s, window.per_s)
+        per_s = max(self.per_s, window.steady_per_s)
         tried = Probe(workers_before=ceiling, per_s=per_s, missed=tries_again)
         return tried, math.ceil(_KEPT * ceiling)

@@ -106,3 +106,17 @@ def test_an_old_rate_fades_from_the_window() -> None:
 def test_bad_settings_are_named(settings: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         GainCheckSettings(**settings)  # type: ignore[arg-type]
+
+
+def test_the_steady_rate_leaves_out_the_slowest_cycle() -> None:
+    window = Window()
+    for seconds, finished in ((1.0, 50), (2.0, 40), (1.0, 30), (1.0, 50)):
+        window = window.add(8, seconds, finished, keep_s=20.0)
+
+    assert window.per_s == pytest.approx(170 / 5)
+    assert window.steady_per_s == pytest.approx(130 / 3)
+
+
+def test_the_steady_rate_of_a_single_cycle_is_its_own() -> None:
+    assert Window().steady_per_s == 0
+    assert Window().add(8, 2.0, 50, keep_s=20.0).steady_per_s == 25

@@ -51,6 +51,21 @@ def test_it_goes_on_after_a_moment_in_which_any_number_finished_less() -> None:
     assert (workers, probe.running) == (18, True)
 
 
+def test_one_cycle_in_which_hardly_anything_finished_is_a_stall_and_no_sign_of_too_few() -> None:
+    probe, workers = Probe().observe(counted(32, 100.0), 32)
+    window = Window()
+    for finished in (100, 100, 30, 100, 100):
+        window = window.add(24, 1.0, finished, keep_s=20.0)
+    assert window.per_s < 90
+
+    assert probe.observe(window, workers)[1] == 18
+
+    window = Window()
+    for finished in (100, 60, 30, 100, 100):
+        window = window.add(24, 1.0, finished, keep_s=20.0)
+    assert probe.observe(window, workers)[1] == 32
+
+
 def test_another_count_than_the_ceiling_says_nothing() -> None:
     probe, workers = Probe().observe(counted(32, 40.0), 32)
 
