@@ -79,6 +79,25 @@ def test_a_job_at_what_is_no_gate_runs_as_one_without_limits(
     w.finish(owned, claims)
 
 
+@pytest.mark.parametrize(("delay_ms", "parked"), [(0, 1), (1000, 0)])
+def test_jobs_without_limits_in_the_call_of_one_with_them_wait_for_none(
+    world: World, delay_ms: int, parked: int
+) -> None:
+    owned, text = world.own(), w.tail(b"g")
+    names = ["free", "limited", "free, too"]
+    runs = [2, b"g", delay_ms, len(names), *(word for name in names for word in (name, text))]
+    wishes = (2, b"", b"", 0, b"mail")  # of the second job
+    sizes = {"jobs": len(names), "size_bytes": len(names) * (13 + len(text))}
+
+    assert world.partition.run(produce.enqueue(runs, wishes, **sizes, **w.LIMITS)) == b"111"
+
+    assert world.partition.observe().parked == parked
+    world.advance(delay_ms / 1000)
+    w.promote(owned)
+    assert ids(w.claim(owned)) == ["free", "free, too"]
+    assert gates(world) == {"mail": (1, 0)}
+
+
 @pytest.mark.parametrize("gate", [b",", b",mail", b"a b", b"x" * 260])
 def test_a_job_that_names_no_gate_is_refused(server_world: World, gate: bytes) -> None:
     with pytest.raises(InvalidInputError, match="nothing was enqueued"):

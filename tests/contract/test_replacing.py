@@ -253,6 +253,7 @@ def test_the_newest_says_by_when_it_is_to_start(world: World) -> None:
 
     w.enqueue(world, ["x"], unique={0: b"x"}, expires_ms=60_000)
     w.enqueue(world, ["y"], unique={0: b"x"}, until=b"er")
+    assert snapshot(world)["expiring"] == set()
     world.advance(90)
     assert w.claim(owned).ids == [b"x"]
 
