@@ -1,8 +1,10 @@
-"""What the rules know of jobs, and of how groups may run. Pure."""
+"""What the rules know of jobs, and of how groups and tenants may run. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from queuepool.models.tenants import tenant_of
 
 ANY = 10**9  # jobs
 
@@ -28,10 +30,15 @@ class Job:
         """Return its group."""
         return self.lane[1]
 
+    @property
+    def tenant(self) -> bytes | None:
+        """Return its tenant, if it has one."""
+        return tenant_of(self.group)
+
 
 @dataclass(slots=True)
 class Settings:
-    """How a group may run."""
+    """How a group or a tenant may run."""
 
     held_s: float | None = None  # since when
     most: int = 0  # 0: any number

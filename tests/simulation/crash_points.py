@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from queuepool.errors import UnavailableError
 from queuepool.models import Limit
 from queuepool.servers import Reply
-from tests.simulation.extras import Change, Extras
+from tests.simulation.extras import TENANT, Change, Extras
 from tests.simulation.journal import Journal
 from tests.simulation.ledger import Ledger
 from tests.simulation.limiting import LimitChange, Limits
@@ -77,10 +77,14 @@ WITH_EXTRAS = replace(
             Change(2.4, 1, {"hold": False, "max_running": 2}),
             Change(1.0, None, {"hold": True}),
             Change(1.3, None, {"hold": False}),
+            Change(0.2, TENANT, {"max_running": 1, "weight": 2}),
+            Change(1.8, TENANT, {"hold": True}),
+            Change(2.2, TENANT, {"hold": False, "max_running": 2}),
         ),
         unique=0.6,
         keys=4,
         expires=0.6,
+        tenant=True,
     ),
 )
 WITH_LIMITS = replace(

@@ -6,16 +6,19 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
+from queuepool.routing.slots import group_of
+
+TENANT = "acme"
 SHARE = 0.4  # of the seeds
 _CHANGES_WITHIN_S = 12.0
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A call of `configure`: of a group by its number, or of the partition (None)."""
+    """A change of a group (its number), of the tenant (its name), or of the partition (None)."""
 
     at_s: float
-    group: int | None
+    target: int | str | None
     settings: dict[str, Any]
 
 
@@ -27,6 +30,15 @@ class Extras:
     unique: float = 0.0  # its jobs have unique keys
     keys: int = 1
     expires: float = 0.0  # its jobs expire
+    tenant: bool = False  # groups with odd numbers belong to one
+
+    def tenant_of(self, group: int) -> str | None:
+        """Return the tenant of a group."""
+        return TENANT if self.tenant and group % 2 else None
+
+    def name_of(self, group: int) -> bytes:
+        """Return the name of a group."""
+        return group_of(b"group-%d" % group, (self.tenant_of(group) or "").encode())
 
     @property
     def serial(self) -> bool:
@@ -45,10 +57,10 @@ class Extras:
 
     def final(self) -> list[Change]:
         """Return what each target has when all changes were made."""
-        states: dict[int | None, dict[str, Any]] = {}
+        states: dict[int | str | None, dict[str, Any]] = {}
         for change in self.changes:
-            states.setdefault(change.group, {}).update(change.settings)
-        return [Change(0.0, group, settings) for group, settings in states.items()]
+            states.setdefault(change.target, {}).update(change.settings)
+        return [Change(0.0, target, settings) for target, settings in states.items()]
 
 
 def draw_extras(r: random.Random, groups: int) -> Extras | None:
@@ -60,12 +72,11 @@ def draw_extras(r: random.Random, groups: int) -> Extras | None:
         changes += sorted(_of_group(r, group), key=lambda change: change.at_s)
     if r.random() < 0.3:
         changes += _hold(r, None)
-    return Extras(
-        changes=tuple(changes),
-        unique=r.choice((0.0, 0.5, 1.0)),
-        keys=r.randint(1, 6),
-        expires=r.choice((0.0, 0.0, 0.5)),
-    )
+    unique, keys, expires = r.choice((0.0, 0.5, 1.0)), r.randint(1, 6), r.choice((0.0, 0.0, 0.5))
+    tenant = r.random() < 0.5
+    if tenant:
+        changes += sorted(_of_tenant(r), key=lambda change: change.at_s)
+    return Extras(changes=tuple(changes), unique=unique, keys=keys, expires=expires, tenant=tenant)
 
 
 def _of_group(r: random.Random, group: int) -> list[Change]:
@@ -86,8 +97,16 @@ def _of_group(r: random.Random, group: int) -> list[Change]:
     return changes
 
 
-def _hold(r: random.Random, group: int | None) -> list[Change]:
-    return [Change(at_s, group, {"hold": not on}) for at_s, on in _spell(r)]
+def _of_tenant(r: random.Random) -> list[Change]:
+    times = [0.0, *(r.uniform(0.0, _CHANGES_WITHIN_S) for _ in range(r.randint(0, 3)))]
+    changes = [Change(at_s, TENANT, {"max_running": r.choice((0, 1, 2, 3))}) for at_s in times]
+    if r.random() < 0.3:
+        changes.append(Change(0.0, TENANT, {"weight": r.randint(2, 5)}))
+    return changes + _hold(r, TENANT) if r.random() < 0.4 else changes
+
+
+def _hold(r: random.Random, target: int | str | None) -> list[Change]:
+    return [Change(at_s, target, {"hold": not on}) for at_s, on in _spell(r)]
 
 
 def _spell(r: random.Random) -> list[tuple[float, bool]]:

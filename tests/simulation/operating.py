@@ -1,4 +1,4 @@
-"""Operators: hold and release groups and the partition; change how many jobs may run, and limits.
+"""Operators: hold and release groups, the tenant and the partition; change caps and limits.
 
 Each setting is absolute, so a call without an answer is made again, as the library does.
 """
@@ -27,7 +27,7 @@ _STRAYS_S = 5.0  # after the last fault, no earlier call is executed any more
 
 
 class Operators(Process):
-    """Make the changes of a scenario; those of one group, or of the partition, in their order."""
+    """Make the changes of a scenario; those of one target in their order."""
 
     def __init__(
         self,
@@ -45,8 +45,9 @@ class Operators(Process):
         extras = scenario.extras
         if extras is None:
             return
-        for target in dict.fromkeys(change.group for change in extras.changes):
-            self._begin(0.0, [change for change in extras.changes if change.group == target])
+        self._extras = extras
+        for target in dict.fromkeys(change.target for change in extras.changes):
+            self._begin(0.0, [change for change in extras.changes if change.target == target])
         if not scenario.faults.none:
             for change in extras.final():
                 self._begin(scenario.quiet_s + _STRAYS_S, [change])
@@ -64,8 +65,7 @@ class Operators(Process):
 
     def _make(self, changes: deque[Change]) -> None:
         change = changes[0]
-        group = None if change.group is None else b"group-%d" % change.group
-        verb = produce.configure(group, **change.settings)
+        verb = self._verb(change)
 
         def on_reply(answer: Answer) -> None:
             # A group that no job was enqueued to so far is unknown.
@@ -77,8 +77,15 @@ class Operators(Process):
             changes.popleft()
             self._next(changes)
 
-        self._ledger.journal.note(self.now_s, self.name, f"sets {group!r}: {change.settings}")
+        text = f"sets {change.target!r}: {change.settings}"
+        self._ledger.journal.note(self.now_s, self.name, text)
         self._network.call(self, [(self._ledger.key, verb)], on_reply)
+
+    def _verb(self, change: Change) -> Verb[Any]:
+        if isinstance(change.target, str):
+            return produce.configure_tenant(change.target.encode(), **change.settings)
+        group = None if change.target is None else self._extras.name_of(change.target)
+        return produce.configure(group, **change.settings)
 
 
 class LimitPeople(Process):

@@ -75,13 +75,15 @@ class Applications(Process):
                 pool=self._config.keyspace.pool,
                 **self._asks(),
             )
-            group = f"group-{self._random.randrange(self._scenario.groups)}"
+            number = self._random.randrange(self._scenario.groups)
+            extras, group = self._scenario.extras, f"group-{number}"
+            tenant = None if extras is None else extras.tenant_of(number)
             items = []
             for _ in range(size):
                 number = next(self._numbers)
                 items.append(Job({"n": number}, job_id=f"job-{number:03d}"))
                 self._ledger.journal.limits_of[b"job-%03d" % number] = tuple(limits)
-            chunks = self._producer.chunks(defaults, items, group)
+            chunks = self._producer.chunks(defaults, items, group, tenant=tenant)
             self._next(chunks, EnqueueResults(), (tier, group, delay_s, *limits))
 
         return begin

@@ -4,7 +4,8 @@ It knows nothing but calls, replies and ends, so it keeps its own account of who
 unique key and what is held. A job is in flight from its claim until its owner reports it or it is
 recovered: what a dead owner runs counts until then.
 
-I12       a group in flight with more jobs than it may; a serial one out of order, or overlapping
+I12       a group or tenant in flight with more jobs than it may; a serial group out of order, or
+          overlapping
 I14       a unique key held by two live jobs, or by one that is none
 I19       a claim of held work, or a start later than a turn after the hold; jobs whose owner died
           are not timed, as they may wait longer in memory (consumer.core.suspects)
@@ -37,6 +38,7 @@ class Follower:
         default_factory=lambda: defaultdict(list)
     )
     groups: defaultdict[bytes, Settings] = field(default_factory=lambda: defaultdict(Settings))
+    tenants: defaultdict[bytes, Settings] = field(default_factory=lambda: defaultdict(Settings))
     partition: Settings = field(default_factory=Settings)
     holders: dict[bytes, bytes] = field(default_factory=dict)
     begun: list[Execution] = field(default_factory=list)
@@ -151,6 +153,14 @@ class Follower:
         for job in self.jobs.values():  # what was retried before loses its place
             job.loose = job.loose or (job.group == name and job.claim[0] > 0 and not group.serial)
 
+    def _configure_tenant(self, record: Record) -> None:
+        name, _version, *given = [_raw(arg) for arg in record.verb.args]
+        settings = dict(zip(given[::2], given[1::2], strict=True))
+        if b"hold" in settings:
+            self.tenants[name].hold(record.at_s, on=bool(settings[b"hold"]))
+        if b"max" in settings:
+            self.tenants[name].most = int(settings[b"max"] or 0)
+
     def _claim(self, record: Record) -> None:
         claims: own.Claims = record.verb.read(record.reply)
         epoch, starting = int(_raw(record.verb.args[1])), int(_raw(record.verb.args[3]))
@@ -168,13 +178,23 @@ class Follower:
             crashes = claims.crashes[n] if claims.crashes else None
             if crashes == b"0" or (crashes is None and n < starting):
                 self._note_start(job)
-        for name in {self.jobs[job_id].group for job_id in claims.ids}:
-            in_flight = [j.job_id for j in self.jobs.values() if j.group == name and j.epoch]
-            if len(in_flight) > self.groups[name].room:
-                self._wrong(
-                    f"I12: {name!r} has {len(in_flight)} jobs in flight at {record.at_s:.3f}, and "
-                    f"may have {self.groups[name].room}: {in_flight}"
-                )
+        claimed = [self.jobs[job_id] for job_id in claims.ids]
+        flying = [job for job in self.jobs.values() if job.epoch]
+        for name in {job.group for job in claimed}:
+            in_flight = [job.job_id for job in flying if job.group == name]
+            self._check_room(name, self.groups[name], in_flight, record.at_s)
+        for name in {job.tenant for job in claimed if job.tenant}:
+            in_flight = [job.job_id for job in flying if job.tenant == name]
+            self._check_room(name, self.tenants[name], in_flight, record.at_s)
+
+    def _check_room(
+        self, name: bytes, settings: Settings, in_flight: list[bytes], at_s: float
+    ) -> None:
+        if len(in_flight) > settings.room:
+            self._wrong(
+                f"I12: {name!r} has {len(in_flight)} jobs in flight at {at_s:.3f}, and "
+                f"may have {settings.room}: {in_flight}"
+            )
 
     def _check_order(self, job: Job) -> None:
         for earlier in self.lanes[job.lane] if self.groups[job.group].serial else ():
@@ -242,7 +262,10 @@ class Follower:
         self._free(job)
 
     def _held_since_s(self, job: Job) -> float | None:
-        times = (self.partition.held_s, self.groups[job.group].held_s)
+        levels = [self.partition, self.groups[job.group]]
+        if job.tenant:
+            levels.append(self.tenants[job.tenant])
+        times = (settings.held_s for settings in levels)
         return min((at_s for at_s in times if at_s is not None), default=None)
 
     def _is_valid(self, execution: Execution, at_s: float) -> bool:
@@ -281,6 +304,7 @@ class Follower:
 _READERS: dict[str, Callable[[Follower, Record], None]] = {
     "enqueue": Follower._enqueue,
     "configure": Follower._configure,
+    "configure_tenant": Follower._configure_tenant,
     "claim": Follower._claim,
     "start": Follower._started,
     "retry": Follower._retry,

@@ -10,9 +10,11 @@ import pytest
 from queuepool.testing import managing
 from queuepool.testing.accepting import Accept
 from queuepool.testing.data import PartitionData
-from queuepool.testing.groups import Group
+from queuepool.testing.groups import ANY, Group
+from queuepool.testing.tenants import Tenant
 from queuepool.testing.wishes import Wishes
 from tests.sampling import first_of
+from tests.simulation.extras import TENANT
 from tests.simulation.scenario import Faults, draw
 from tests.simulation.simulation import simulate
 
@@ -40,10 +42,11 @@ def test_the_seeds_meet_all_that_jobs_and_groups_may_ask_for() -> None:
         met |= result.journal.seen.keys()
         changes = result.scenario.extras.changes  # type: ignore[union-attr]  # these have some
         settings |= {name for change in changes for name in change.settings}
-        settings |= {"partition" for change in changes if change.group is None}
+        settings |= {"partition" for change in changes if change.target is None}
+        settings |= {TENANT for change in changes if change.target == TENANT}
 
     assert met >= {"conflict", "replaced", "expired", "freed at its start"}
-    assert settings == {"hold", "serial", "max_running", "partition"}
+    assert settings == {"hold", "serial", "max_running", "weight", "partition", TENANT}
 
 
 def no_caps(patch: Patch) -> None:
@@ -70,6 +73,28 @@ def no_group_holds(patch: Patch) -> None:
             self.hold = hold
 
     patch.setattr(Group, "room", as_if_released)
+
+
+def no_caps_of_tenants(patch: Patch) -> None:
+    room = Tenant.room
+
+    def any_number(self: Tenant, running: int) -> int:
+        return ANY if room(self, running) or not self.hold else 0
+
+    patch.setattr(Tenant, "room", any_number)
+
+
+def no_holds_of_tenants(patch: Patch) -> None:
+    room = Tenant.room
+
+    def as_if_released(self: Tenant, running: int) -> int:
+        hold, self.hold = self.hold, 0
+        try:
+            return room(self, running)
+        finally:
+            self.hold = hold
+
+    patch.setattr(Tenant, "room", as_if_released)
 
 
 def no_partition_holds(patch: Patch) -> None:
@@ -172,6 +197,8 @@ def expired_jobs_count_twice(patch: Patch) -> None:
         [
             (no_caps, "jobs in flight", {}),
             (no_group_holds, "I19", {}),
+            (no_caps_of_tenants, "b'acme' has", {}),
+            (no_holds_of_tenants, "I19", {}),
             (no_partition_holds, "I19", {}),
             (caps_of_one_owner_alone, "jobs in flight", SLOW_DRAINS),
             (no_wait_for_retries, "overtook", {}),
