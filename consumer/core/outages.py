@@ -3,17 +3,21 @@
     answers --no reply, or a late one--> away --a reply--> back --for one lease--> answers
 
 While a server is away its owners cannot renew. So after an outage, also one that ended within a
-call, any lease may be over although its owner lives, and the server tells nothing of that.
-Invariant: a process replaces no owner on a server that it knows to be away, nor until that server
-has answered again for one lease, in which living owners renew. What one part of the process learns
-holds for all of them: an owner that saw an outage in its turns does not leave for the partition of
-another one right after it.
+call, any lease may be over although its owner lives, and the server tells nothing of that. What one
+part of a process learns holds for all of them. A process may also have missed the outage: it made
+no call, or did not live yet.
+
+Invariants: a process replaces no owner on a server that it knows to be away, nor until that server
+has answered again for one lease, in which living owners renew. And none whose lease it finds over
+at its first look, until it has seen for half a lease that the owner does not renew.
 """
 
 from __future__ import annotations
 
 from math import inf
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from consumer.core.effects import Call
 from queuepool.errors import UnavailableError
@@ -29,6 +33,14 @@ _RENEW_S = 2.0  # an owner tries again after at most 1.5 s
 _LATE_S = 1.0  # at least; a reply is late after half a lease
 
 
+class _Seen(Struct):
+    """An owner as it renewed last, since when it is seen so, and whether its lease ran then."""
+
+    owner: tuple[int, int]
+    since_s: float
+    ran: bool
+
+
 class Outages:
     """What the calls of one process tell. server_of: the server of a partition."""
 
@@ -39,8 +51,10 @@ class Outages:
         server_of: Callable[[int], object] = lambda _: None,
     ) -> None:
         self._quiet_s, self._late_s = max(lease_s, _RENEW_S), max(lease_s / 2, _LATE_S)
+        self._watch_s = max(lease_s / 2, _RENEW_S)
         self._clock, self.server_of = clock, server_of
         self._until_s: dict[object, float] = {}
+        self._seen: dict[int, _Seen] = {}
 
     def call(self, partition: int, verbs: Sequence[Verb[Any]]) -> Steps[Sequence[Reply]]:
         """Run verbs on a partition; return the replies. Raises what the call raises."""
@@ -62,3 +76,15 @@ class Outages:
         """Return for how long no owner there may be replaced; inf while its server is away."""
         until_s = self._until_s.get(self.server_of(partition))
         return 0.0 if until_s is None else max(0.0, until_s - self._clock())
+
+    def may_replace(self, partition: int, owner: tuple[int, int], *, runs: bool) -> bool:
+        """Note the owner of a partition; return whether it may be replaced.
+
+        owner: its epoch and its heartbeat. runs: whether its lease does.
+        """
+        now_s, seen = self._clock(), self._seen.get(partition)
+        if seen is None or seen.owner != owner:
+            seen = self._seen[partition] = _Seen(owner, now_s, runs)
+        if runs or self.wait_s(partition) > 0:
+            return False
+        return seen.ran or now_s - seen.since_s >= self._watch_s

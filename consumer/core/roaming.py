@@ -8,9 +8,10 @@ Only consumers that may own any partition (`auto`) roam. One leaves for a partit
 and that has jobs to run; or, if it has none at all, also for jobs that wait for their limits. A
 partition that is busy keeps its consumer: what nobody owns waits until one is idle.
 
-Nobody leaves for a server that was away just now: its owners may live although their leases are
-over (see outages). A look blocks the owner: one call without a reply ends it, and that server is
-not asked again until the owner has had twenty times as long for its own jobs.
+Nobody leaves for the partition of an owner that may live although its lease is over, as after an
+outage of its server (see outages); the next looks begin with what is watched. A look blocks the
+owner: one call without a reply ends it, and that server is not asked again until the owner has had
+twenty times as long for its own jobs.
 
 An owner also leaves a place that its partition has left, for another server or since it is retired.
 """
@@ -121,12 +122,18 @@ class Roaming:
         verb = own.vacancy()
         try:
             [reply] = yield from self._outages.call(partition, [verb])
-            work = verb.read(reply)
+            found = verb.read(reply)
         except UnavailableError:
             raise
         except QueuePoolError:
             return 0  # there is no such partition any more, for example
-        return 0 if self._outages.wait_s(partition) else work
+        if not found.work or self._outages.wait_s(partition) > 0:
+            return 0
+        if found.owner is None or self._outages.may_replace(partition, found.owner, runs=False):
+            return found.work
+        self._partitions.remove(partition)
+        self._partitions.insert(0, partition)
+        return 0
 
     def _turn(self) -> list[int]:
         turn = self._partitions[:_A_LOOK]

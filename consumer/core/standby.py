@@ -3,8 +3,9 @@
     looking --no reply--> outage: only asks --answers--> waiting one lease --> looking
 
 An expired lease is taken over within a second, and a crashed owner within two: see lifeline. After
-an outage of a server all leases there may have expired although their owners live: see outages. A
-server that is away keeps nobody from the partitions of the others.
+an outage of a server all leases there may have expired although their owners live; so a lease that
+is over at the first look is watched at first: see outages. A server that is away keeps nobody from
+the partitions of the others.
 
 Looking means acquiring what is free, and learning how long others' leases last: it is a write, so
 that a read-only server counts as down. A process asks to replace an owner only after it just
@@ -116,11 +117,13 @@ class Standby:
         answer = yield from self._ask(partition, replaces=False)
         if isinstance(answer, own.Acquired):
             return answer
+        runs = answer.lease_ms > 0
+        may_replace = self.outages.may_replace(partition, answer.owner, runs=runs)
         if (quiet_s := self.outages.wait_s(partition)) > 0:
             self._lifelines.forget(partition)
             return quiet_s
         soonest = self._look_s
-        if answer.lease_ms <= 0:
+        if may_replace:
             answer = yield from self._ask(partition, replaces=True)
         else:
             gone_s = yield from self._until_gone(partition, answer)
@@ -130,7 +133,7 @@ class Standby:
                 soonest = gone_s
         if isinstance(answer, own.Acquired):
             return answer
-        return min(soonest, answer.lease_ms / 1000 + 0.005)
+        return min(soonest, answer.lease_ms / 1000 + 0.005) if runs else soonest
 
     def _until_gone(self, partition: int, held: own.Held) -> Steps[float]:
         verbs = lifeline.inspect(held.lifeline)

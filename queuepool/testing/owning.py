@@ -216,6 +216,13 @@ def _recover_one(
 def vacancy(p: PartitionData, _args: Args) -> Any:
     """Tell whether the partition has work, and no owner that does it."""
     owner = p.owner
+    if owner is None or not owner.nonce:
+        return [_vacant_work(p)]
+    return [_vacant_work(p), b"%d" % owner.epoch, owner.heartbeat]
+
+
+def _vacant_work(p: PartitionData) -> int:
+    owner = p.owner
     if owner is not None and owner.nonce and owner.expires > p.now:
         return 0
     if p.to_recover or (owner is not None and p.book(owner.epoch)):

@@ -18,7 +18,7 @@ NOTHING, PARKED, WORK = 0, 1, 2
 
 
 def vacancy(world: World) -> int:
-    return world.partition.run(own.vacancy())
+    return world.partition.run(own.vacancy()).work
 
 
 def observed(world: World) -> PartitionState:
@@ -57,6 +57,32 @@ def test_an_owner_whose_lease_is_over_is_none(world: World) -> None:
     world.advance(11)
 
     assert vacancy(world) == WORK, "its job is to be recovered"
+
+
+def test_an_owner_is_named_until_it_releases_its_partition(world: World) -> None:
+    assert world.partition.run(own.vacancy()).owner is None
+    owned = world.own(lease_s=10)
+    first = world.partition.run(own.vacancy()).owner
+    assert first is not None
+    assert first[0] == owned.ownership.epoch
+
+    world.advance(2)
+    w.renew(owned)
+    second = world.partition.run(own.vacancy()).owner
+    assert second is not None
+    assert second[0] == first[0]
+    assert second[1] > first[1]
+
+    world.advance(11)
+    assert world.partition.run(own.vacancy()).owner == held_by(world)
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+    assert world.partition.run(own.vacancy()).owner is None
+
+
+def held_by(world: World) -> tuple[int, int]:
+    held = world.partition.acquire(lease_s=10, host="other", replaces=False)
+    assert isinstance(held, own.Held)
+    return held.owner
 
 
 def test_jobs_of_an_owner_that_left_are_to_be_recovered(world: World) -> None:

@@ -23,6 +23,7 @@ from queuepool.verbs.owner.replies import (
     Recovered,
     Renewal,
     Roused,
+    Vacancy,
 )
 
 __all__ = [  # of queuepool.verbs.owner.replies
@@ -37,6 +38,7 @@ __all__ = [  # of queuepool.verbs.owner.replies
     "Recovered",
     "Renewal",
     "Roused",
+    "Vacancy",
 ]
 
 MAX_BATCH = 200
@@ -261,9 +263,14 @@ def recover(ownership: Ownership, *, max_crashes: int, error: bytes) -> Verb[Rec
     return owned("recover", ownership, [max_crashes, error], lambda r: Recovered(*r))
 
 
-def vacancy() -> Verb[int]:
-    """Return 2 if nobody owns a partition that has work, 1 if that waits for limits; else 0."""
-    return Verb("vacancy", [], int)
+def vacancy() -> Verb[Vacancy]:
+    """Tell whether nobody owns a partition that has work."""
+
+    def read(reply: Any) -> Vacancy:
+        work, *owner = reply
+        return Vacancy(int(work), (int(owner[0]), int(owner[1])) if owner else None)
+
+    return Verb("vacancy", [], read)
 
 
 def in_flight(ownership: Ownership) -> Verb[Sequence[bytes]]:

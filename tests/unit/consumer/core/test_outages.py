@@ -110,3 +110,53 @@ def test_a_short_lease_leaves_time_for_an_attempt_of_the_owner(clock: FakeClock)
     call(outages, 0, 1)
 
     assert outages.wait_s(0) == 2
+
+
+OWNER, RENEWED = (7, 1000), (7, 2000)
+
+
+def test_an_owner_whose_lease_ends_while_it_is_seen_is_replaced_at_once(
+    outages: Outages, clock: FakeClock
+) -> None:
+    assert not outages.may_replace(0, OWNER, runs=True)
+    clock.advance(0.1)
+
+    assert outages.may_replace(0, OWNER, runs=False)
+
+
+def test_one_whose_lease_is_over_at_the_first_look_is_watched_for_half_a_lease(
+    outages: Outages, clock: FakeClock
+) -> None:
+    assert not outages.may_replace(0, OWNER, runs=False)
+    assert not outages.may_replace(1, OWNER, runs=False)
+    clock.advance(4.9)
+    assert not outages.may_replace(0, OWNER, runs=False)
+    clock.advance(0.1)
+
+    assert outages.may_replace(0, OWNER, runs=False)
+    assert not outages.may_replace(1, RENEWED, runs=False)
+
+
+def test_nobody_is_replaced_in_an_outage_however_long_he_was_seen(
+    outages: Outages, clock: FakeClock
+) -> None:
+    outages.may_replace(0, OWNER, runs=True)
+    fail(outages, 0)
+    clock.advance(60)
+    assert not outages.may_replace(0, OWNER, runs=False)
+    call(outages, 0, 1)
+    assert not outages.may_replace(0, OWNER, runs=False)
+    clock.advance(10)
+
+    assert outages.may_replace(0, OWNER, runs=False)
+
+
+def test_with_a_short_lease_it_is_watched_for_longer_than_a_pause_of_the_owner(
+    clock: FakeClock,
+) -> None:
+    outages = Outages(1.0, clock)
+    outages.may_replace(0, OWNER, runs=False)
+    clock.advance(1.9)
+    assert not outages.may_replace(0, OWNER, runs=False)
+    clock.advance(0.1)
+    assert outages.may_replace(0, OWNER, runs=False)

@@ -46,7 +46,7 @@ def roaming_over(
     return Roaming(partitions, clock, numbers, outages=outages or Outages(10.0, clock))
 
 
-def look(roaming: Roaming, owner: Any, work: dict[int, int | Exception]) -> tuple[bool, list[int]]:
+def look(roaming: Roaming, owner: Any, work: dict[int, Any]) -> tuple[bool, list[int]]:
     """Answer one look; return whether it leaves, and which partitions it asked."""
     asked: list[int] = []
     steps = roaming.look(owner)
@@ -56,7 +56,10 @@ def look(roaming: Roaming, owner: Any, work: dict[int, int | Exception]) -> tupl
             assert isinstance(effect, Call)
             asked.append(effect.partition)
             reply = work.get(effect.partition, 0)
-            effect = steps.throw(reply) if isinstance(reply, Exception) else steps.send([reply])
+            if isinstance(reply, Exception):
+                effect = steps.throw(reply)
+            else:
+                effect = steps.send([[reply] if isinstance(reply, int) else reply])
     except StopIteration as end:
         return end.value, asked
 
@@ -146,7 +149,7 @@ def test_calls_without_a_reply_take_a_twentieth_of_its_time() -> None:
                 assert isinstance(effect, Call)
                 partitions.append(effect.partition)
                 if effect.partition == 3:
-                    effect = steps.send([0])
+                    effect = steps.send([[0]])
                 else:
                     clock.advance(took_s)
                     effect = steps.throw(UnavailableError("no reply"))
@@ -198,6 +201,28 @@ def test_what_another_server_holds_is_left_alone_after_an_outage_of_that_server(
     assert look(roaming, core(), {2: 2}) == (False, [1, 2])  # the first reply
     clock.advance(10)
     assert look(roaming, core(), {2: 2})[0] is True
+
+
+def test_an_owner_whose_lease_is_over_is_watched_before_it_is_replaced() -> None:
+    clock = FakeClock()
+    roaming = roaming_over(range(40), clock, lambda: range(40))
+    late = {5: [2, 7, 1000]}
+
+    assert look(roaming, core(), late)[0] is False
+    for _ in range(2):
+        clock.advance(2)
+        assert look(roaming, core(), late)[1][0] == 5  # also in the turn of others
+    clock.advance(1)
+    assert look(roaming, core(), late)[0] is True
+    assert roaming.wanted == [5]
+
+
+def test_one_that_renews_meanwhile_is_left_alone() -> None:
+    clock = FakeClock()
+    roaming = roaming_over(range(3), clock, lambda: range(3))
+    for beat in range(9):
+        assert look(roaming, core(), {1: [2, 7, beat]})[0] is False
+        clock.advance(4.9)
 
 
 def test_many_partitions_are_asked_in_turns() -> None:

@@ -14,9 +14,11 @@ from queuepool import Registry
 from queuepool.client.pool import QueuePool
 from queuepool.errors import UnavailableError
 from queuepool.models import RouteRecord
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.routing.slots import home_of
 from queuepool.servers import Reply
 from queuepool.verbs.owner import verbs as own
+from tests.contract.world import renew
 from tests.unit.consumer.loop.whole import Flaky, Start, lapse, over
 from tests.waiting import wait_until
 
@@ -105,6 +107,32 @@ def test_an_idle_owner_that_saw_an_outage_replaces_no_living_one_right_after_it(
     wait_until(lambda: other.observe().counters.get("done") == 1)
 
     assert monotonic() - back_s >= 3
+
+
+def test_one_that_did_not_live_in_the_outage_replaces_no_living_owner_right_after_it(
+    pool: QueuePool, start: Start
+) -> None:
+    living = pool.partition(0).acquire(lease_s=60, host="an owner that lives")
+    assert isinstance(living, OwnedPartition)
+    lapse(pool)  # in an outage
+    consumer = start(lease_s=4)
+    wait_until(lambda: consumer.has(events.StandingBy))
+
+    renew(living)
+
+    seen = len(consumer.reported)
+    wait_until(lambda: len(consumer.reported) >= seen + 20)  # more than five looks a second
+    assert not consumer.has(events.Owns)
+
+
+def test_an_owner_that_does_not_renew_is_replaced_by_one_that_has_just_begun(
+    pool: QueuePool, start: Start
+) -> None:
+    pool.partition(0).acquire(lease_s=60, host="an owner that is gone")
+    lapse(pool)
+    consumer = start(lease_s=4)
+
+    wait_until(lambda: consumer.has(events.Owns))
 
 
 def test_a_server_that_is_away_keeps_nobody_from_the_partitions_of_another(
