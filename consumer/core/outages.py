@@ -34,9 +34,9 @@ _LATE_S = 1.0  # at least; a reply is late after half a lease
 
 
 class _Seen(Struct):
-    """An owner as it renewed last, since when it is seen so, and whether its lease ran then."""
+    """An ownership, since when its lease is seen to be over, and whether it was seen to run."""
 
-    owner: tuple[int, int]
+    epoch: int
     since_s: float
     ran: bool
 
@@ -77,14 +77,15 @@ class Outages:
         until_s = self._until_s.get(self.server_of(partition))
         return 0.0 if until_s is None else max(0.0, until_s - self._clock())
 
-    def may_replace(self, partition: int, owner: tuple[int, int], *, runs: bool) -> bool:
-        """Note the owner of a partition; return whether it may be replaced.
-
-        owner: its epoch and its heartbeat. runs: whether its lease does.
-        """
+    def may_replace(self, partition: int, epoch: int, *, runs: bool) -> bool:
+        """Note whether the lease of an ownership runs; return whether it may be replaced."""
         now_s, seen = self._clock(), self._seen.get(partition)
-        if seen is None or seen.owner != owner:
-            seen = self._seen[partition] = _Seen(owner, now_s, runs)
+        if seen is None or seen.epoch != epoch or runs:
+            seen = self._seen[partition] = _Seen(epoch, now_s, runs)
         if runs or self.wait_s(partition) > 0:
             return False
         return seen.ran or now_s - seen.since_s >= self._watch_s
+
+    def forget(self, partition: int) -> None:
+        """Note that there is no reason to watch a partition: its lease runs, or it has no work."""
+        self._seen.pop(partition, None)

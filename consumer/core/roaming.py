@@ -127,9 +127,11 @@ class Roaming:
             raise
         except QueuePoolError:
             return 0  # there is no such partition any more, for example
+        if not found.work:
+            self._outages.forget(partition)
         if not found.work or self._outages.wait_s(partition) > 0:
             return 0
-        if found.owner is None or self._outages.may_replace(partition, found.owner, runs=False):
+        if found.epoch is None or self._outages.may_replace(partition, found.epoch, runs=False):
             return found.work
         self._partitions.remove(partition)
         self._partitions.insert(0, partition)

@@ -118,7 +118,7 @@ class Standby:
         if isinstance(answer, own.Acquired):
             return answer
         runs = answer.lease_ms > 0
-        may_replace = self.outages.may_replace(partition, answer.owner, runs=runs)
+        may_replace = self.outages.may_replace(partition, answer.epoch, runs=runs)
         if (quiet_s := self.outages.wait_s(partition)) > 0:
             self._lifelines.forget(partition)
             return quiet_s

@@ -218,7 +218,7 @@ def vacancy(p: PartitionData, _args: Args) -> Any:
     owner = p.owner
     if owner is None or not owner.nonce:
         return [_vacant_work(p)]
-    return [_vacant_work(p), b"%d" % owner.epoch, owner.heartbeat]
+    return [_vacant_work(p), b"%d" % owner.epoch]
 
 
 def _vacant_work(p: PartitionData) -> int:

@@ -63,7 +63,7 @@ SCENARIO = Scenario(
 )
 WITH_EXTRAS = replace(
     SCENARIO,
-    seed=140,
+    seed=319,
     faults=replace(SCENARIO.faults, coordinator_kills=()),
     coordinators=0,
     jobs=16,
@@ -89,7 +89,7 @@ WITH_EXTRAS = replace(
 )
 WITH_LIMITS = replace(
     WITH_EXTRAS,
-    seed=2,
+    seed=4,
     jobs=14,
     fails=0.1,
     finish_within_s=120.0,

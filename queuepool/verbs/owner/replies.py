@@ -55,20 +55,15 @@ class Held(Struct, frozen=True):
     lifeline: str = ""
     host: str = ""
 
-    @property
-    def owner(self) -> tuple[int, int]:
-        """Return its epoch and its heartbeat: another one, or none, once it has renewed."""
-        return self.epoch, self.heartbeat_ms
-
 
 class Vacancy(Struct, frozen=True):
     """work: 2 if a partition has some and no owner, 1 if that waits for limits, else 0.
 
-    owner: epoch and heartbeat (ms) of one that has not released it, whose lease may be over.
+    epoch: of an owner that has not released it, whose lease may be over.
     """
 
     work: int
-    owner: tuple[int, int] | None = None
+    epoch: int | None = None
 
 
 class Renewal(Struct, frozen=True):

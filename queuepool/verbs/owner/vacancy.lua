@@ -2,14 +2,13 @@
 -- vacancy: tell whether a partition has work, and no owner that does it.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c dl rec fl:<epoch> fo bd ht
--- Returns {work}, or {work, epoch, heartbeat ms} with those of an owner that has not released it:
+-- Returns {work}, or {work, epoch} with that of an owner that has not released it. work:
 --         2 if jobs could be claimed, are due or are to be recovered, tasks were released, or
 --         batches are to be told or looked at; 1 if some jobs only wait for their limits; 0 if
 --         there is nothing to do, or the owner's lease runs. O(1).
 local base = KEYS[1]
 -- uses: clock, whole
-local nonce, epoch, expires, heartbeat = unpack(redis.call('HMGET', base .. ':o', 'nonce', 'epoch',
-  'expires', 'heartbeat'))
+local nonce, epoch, expires = unpack(redis.call('HMGET', base .. ':o', 'nonce', 'epoch', 'expires'))
 local owned = nonce and nonce ~= ''
 local function work()
   if owned and whole(expires) > now then return 0 end
@@ -32,4 +31,4 @@ local function work()
   return whole(counts[5]) > 0 and 1 or 0
 end
 if not owned then return {work()} end
-return {work(), string.format('%.0f', whole(epoch)), whole(heartbeat)}
+return {work(), string.format('%.0f', whole(epoch))}

@@ -267,8 +267,8 @@ def vacancy() -> Verb[Vacancy]:
     """Tell whether nobody owns a partition that has work."""
 
     def read(reply: Any) -> Vacancy:
-        work, *owner = reply
-        return Vacancy(int(work), (int(owner[0]), int(owner[1])) if owner else None)
+        work, *epoch = reply
+        return Vacancy(int(work), int(epoch[0]) if epoch else None)
 
     return Verb("vacancy", [], read)
 

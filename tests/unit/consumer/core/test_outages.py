@@ -112,7 +112,7 @@ def test_a_short_lease_leaves_time_for_an_attempt_of_the_owner(clock: FakeClock)
     assert outages.wait_s(0) == 2
 
 
-OWNER, RENEWED = (7, 1000), (7, 2000)
+OWNER, OTHER = 7, 8  # epochs
 
 
 def test_an_owner_whose_lease_ends_while_it_is_seen_is_replaced_at_once(
@@ -134,7 +134,28 @@ def test_one_whose_lease_is_over_at_the_first_look_is_watched_for_half_a_lease(
     clock.advance(0.1)
 
     assert outages.may_replace(0, OWNER, runs=False)
-    assert not outages.may_replace(1, RENEWED, runs=False)
+    assert not outages.may_replace(0, OTHER, runs=False)
+
+
+def test_one_that_renews_is_replaced_when_its_new_lease_ends(
+    outages: Outages, clock: FakeClock
+) -> None:
+    outages.may_replace(0, OWNER, runs=False)
+    clock.advance(4.9)
+    assert not outages.may_replace(0, OWNER, runs=True)
+    clock.advance(10)
+
+    assert outages.may_replace(0, OWNER, runs=False)
+
+
+def test_what_is_forgotten_is_watched_from_the_beginning(
+    outages: Outages, clock: FakeClock
+) -> None:
+    outages.may_replace(0, OWNER, runs=False)
+    outages.forget(0)
+    clock.advance(5)
+
+    assert not outages.may_replace(0, OWNER, runs=False)
 
 
 def test_nobody_is_replaced_in_an_outage_however_long_he_was_seen(
