@@ -8,10 +8,9 @@
 
 Each runs for less than a minute with a server, a coordinator and a consumer, and then in virtual
 time, where the load comes as long before a look of the coordinator as it really did, and takes as
-long to come. Makespan and
-worker-seconds, up to some seconds after the last job, are compared; the run fails if one differs by
-more than a tenth, or workers rose higher than they should. Prints one JSON object as its last line;
---write puts the table into docs/simulation.md.
+long to come. Makespan and worker-seconds, up to some seconds after the last job, are compared; the
+run fails if one differs by more than a tenth, or workers rose higher than they should. Prints one
+JSON object as its last line; --write puts the table into docs/simulation.md.
 
 slowest_per_s, of a real run, tells what the machine added: a database that answers 80/s and in some
 seconds answered 60/s was not asked often enough, as the processes got no time to do so. A policy

@@ -129,7 +129,8 @@ class Roaming:
             return 0  # there is no such partition any more, for example
         if not found.work:
             self._outages.forget(partition)
-        if not found.work or self._outages.wait_s(partition) > 0:
+            return 0
+        if self._outages.wait_s(partition) > 0:
             return 0
         if found.epoch is None or self._outages.may_replace(partition, found.epoch, runs=False):
             return found.work

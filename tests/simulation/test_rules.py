@@ -62,17 +62,17 @@ def no_caps(patch: Patch) -> None:
     patch.setattr(Group, "room", any_number)
 
 
-def no_group_holds(patch: Patch) -> None:
-    room = Group.room
+def no_holds(of: type[Group] | type[Tenant]) -> Callable[[Patch], None]:
+    room: Callable[[Any, Any], int] = of.room
 
-    def as_if_released(self: Group, delayed: Any) -> int:
+    def as_if_released(self: Any, known: Any) -> int:
         hold, self.hold = self.hold, 0
         try:
-            return room(self, delayed)
+            return room(self, known)
         finally:
             self.hold = hold
 
-    patch.setattr(Group, "room", as_if_released)
+    return lambda patch: patch.setattr(of, "room", as_if_released)
 
 
 def no_caps_of_tenants(patch: Patch) -> None:
@@ -82,19 +82,6 @@ def no_caps_of_tenants(patch: Patch) -> None:
         return ANY if room(self, running) or not self.hold else 0
 
     patch.setattr(Tenant, "room", any_number)
-
-
-def no_holds_of_tenants(patch: Patch) -> None:
-    room = Tenant.room
-
-    def as_if_released(self: Tenant, running: int) -> int:
-        hold, self.hold = self.hold, 0
-        try:
-            return room(self, running)
-        finally:
-            self.hold = hold
-
-    patch.setattr(Tenant, "room", as_if_released)
 
 
 def no_partition_holds(patch: Patch) -> None:
@@ -196,9 +183,9 @@ def expired_jobs_count_twice(patch: Patch) -> None:
     first_of(
         [
             (no_caps, "jobs in flight", {}),
-            (no_group_holds, "I19", {}),
+            (no_holds(Group), "I19", {}),
             (no_caps_of_tenants, "b'acme' has", {}),
-            (no_holds_of_tenants, "I19", {}),
+            (no_holds(Tenant), "I19", {}),
             (no_partition_holds, "I19", {}),
             (caps_of_one_owner_alone, "jobs in flight", SLOW_DRAINS),
             (no_wait_for_retries, "overtook", {}),
