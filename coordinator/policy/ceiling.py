@@ -221,12 +221,13 @@ class Ceiling:
         ratio = after.per_s / before.per_s
         gained = ratio >= 1 + _GAIN
         workers = math.ceil(_SPARE * before.workers * ratio if gained else before.workers)
-        workers = min(workers, after.workers)
+        probe = self.probe.after_no_gain(after.per_s)
+        workers = min(workers, after.workers, probe.enough or workers)
         pause_s = min(max(self.pause_next_s, settings.retry_s), settings.retry_max_s)
         return Ceiling(
             saturated=self.saturated,
             workers=max(workers, 1),
-            probe=Probe(over=self.probe.over),
+            probe=probe,
             pause_left_s=pause_s,
             pause_next_s=2 * pause_s,
             careful=True,

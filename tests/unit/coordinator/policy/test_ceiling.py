@@ -1,11 +1,14 @@
 """When sized takes workers back, and where its ceiling is."""
 
+from dataclasses import replace
+
 import pytest
 
 from coordinator.policy import Reading
 from coordinator.policy.ceiling import Ceiling
 from coordinator.policy.demand import Demand
 from coordinator.policy.gain_check import GainCheckSettings, Verdict
+from coordinator.policy.probe import Probe
 from coordinator.policy.sized import SizedSettings
 
 CHECK = SizedSettings().gain_check
@@ -55,6 +58,15 @@ def test_what_is_still_below_the_promise_in_the_end_is_no_gain() -> None:
 @pytest.mark.parametrize(("per_s", "workers"), [(50, 16), (100, 40), (40, 16)])
 def test_the_ceiling_has_room_for_what_the_gain_was_worth(per_s: int, workers: int) -> None:
     assert after_step(8, per_s=per_s).close(CHECK).workers == workers
+
+
+@pytest.mark.parametrize(("found_per_s", "workers"), [(100.0, 20), (80.0, 40)])
+def test_fewer_workers_that_were_found_to_be_enough_are_the_ceiling_while_nothing_has_changed(
+    found_per_s: float, workers: int
+) -> None:
+    probe = Probe(enough=20, per_s=found_per_s)
+
+    assert replace(after_step(8, per_s=100), probe=probe).close(CHECK).workers == workers
 
 
 def test_each_ceiling_lasts_twice_as_long_as_the_last_one() -> None:

@@ -31,9 +31,55 @@ def test_the_count_before_is_restored_when_fewer_finish_less_and_tried_once_more
     probe, workers = probe.observe(counted(24, 40.0), workers)
     assert (workers, probe.running) == (18, True)
 
-    over, restored = probe.observe(counted(18, 36.0), workers)
-    assert (restored, over.running) == (24, False)
-    assert over.observe(counted(24, 40.0), 24) == (over, 24)
+    probe, workers = probe.observe(counted(18, 36.0), workers)
+    assert (workers, probe.running) == (21, True)
+
+
+def test_the_search_ends_when_too_few_and_enough_are_a_tenth_apart() -> None:
+    probe = Probe(enough=24, per_s=40.0, tried=18, missed=True)
+    probe, workers = probe.observe(counted(18, 36.0), 18)
+
+    for per_s, ending in ((40.0, 21), (36.0, 24)):
+        over, last = probe.observe(counted(21, per_s), workers)
+        assert (last, over.running) == (ending, False)
+        assert over.observe(counted(ending, 40.0), ending) == (over, ending)
+
+
+def test_fewer_than_a_tenth_less_are_not_tried() -> None:
+    for too_few, tried in ((16, 18), (18, 20)):
+        probe = Probe(enough=20, per_s=40.0, tried=too_few, missed=True)
+        _, workers = probe.observe(counted(too_few, 36.0), too_few)
+        assert workers == tried
+
+
+def test_of_three_workers_none_can_be_taken_away() -> None:
+    probe, workers = Probe().observe(counted(3, 40.0), 3)
+    assert (workers, probe.running) == (3, False)
+
+
+def test_what_was_enough_still_is_when_more_finish_no_more() -> None:
+    probe = Probe(enough=20, per_s=40.0, tried=15, too_few=10)
+
+    for per_s in (36.5, 41.0):
+        kept = probe.after_no_gain(per_s)
+        assert kept == Probe(enough=20, per_s=40.0, too_few=10)
+        assert kept.observe(counted(20, 40.0), 20)[1] == 15
+
+    for per_s in (35.5, 41.5):
+        assert probe.after_no_gain(per_s) == Probe()
+
+
+def test_a_first_attempt_that_missed_is_remembered_over_a_step_up() -> None:
+    missed = Probe(enough=20, per_s=40.0, missed=True)
+
+    probe, workers = missed.after_no_gain(40.0).observe(counted(20, 40.0), 20)
+    assert workers == 15
+    assert probe.observe(counted(15, 36.0), workers)[1] == 17
+
+
+def test_a_probe_that_was_ruled_out_remains_so_and_one_that_was_made_is_made_anew() -> None:
+    assert Probe(over=True).after_no_gain(40.0) == Probe(over=True)
+    assert Probe(enough=20, per_s=10.0, over=True).after_no_gain(40.0) == Probe()
 
 
 def test_it_goes_on_after_a_moment_in_which_any_number_finished_less() -> None:
