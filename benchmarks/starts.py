@@ -33,6 +33,12 @@ def begin(t: float, ms: float = 0.0) -> None:
         sleep(ms / 1000)
 
 
+@task
+def mark(group: int) -> None:
+    """Note which group has a turn."""
+    os.write(_file(), f"{group}\n".encode())
+
+
 def exponential(per_s: float) -> Callable[[], float]:
     """Return gaps between arrivals at random, `per_s` of them a second; the same in every run."""
     chance = random.Random(1)

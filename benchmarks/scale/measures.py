@@ -12,7 +12,7 @@ from statistics import median
 from time import monotonic, sleep
 
 from benchmarks.rig import rig
-from benchmarks.scale import crowds
+from benchmarks.scale import crowds, shapes
 from benchmarks.scale.processes import Seen, fetched, running
 from benchmarks.scale.rows import Row
 
@@ -209,4 +209,10 @@ MEASURES: dict[str, Callable[[float], Iterator[Row]]] = {
     "due": crowds.due,
     "bury": crowds.bury,
     "cancel": crowds.cancel,
+    "groups": shapes.groups,
+    "calls": shapes.calls,
+    "first_waits": shapes.first_waits,
+    "large": shapes.large,
+    "beside": shapes.beside,
+    "loaded": shapes.loaded,
 }
