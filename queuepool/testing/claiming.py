@@ -16,11 +16,11 @@ from queuepool.testing.holding import released, set_aside
 from queuepool.testing.keyspace import Args
 from queuepool.testing.ordering import line_up
 from queuepool.testing.tenants import tune_tenants
-from queuepool.testing.turns import Plan
+from queuepool.testing.turns import LONG_TURNS, Plan
 
 # A share is divided among at most this many lanes before any is visited again; a claim that
 # prefetches is of short jobs, and takes longer turns.
-_MAX_TURNS, _MAX_TURNS_AHEAD = 32, 8
+_MAX_TURNS = 32
 
 
 @fence
@@ -32,7 +32,7 @@ def claim(p: PartitionData, args: Args) -> Any:
     ahead = args[10:] if shortest is None else ()
     if p.counters.get("hold"):
         return [p.now, [], [], [], [], 0]
-    most = _MAX_TURNS_AHEAD if limit > starting else _MAX_TURNS
+    most = LONG_TURNS if limit > starting else _MAX_TURNS
     if shortest is not None:
         most = 1
         line_up(p, limit, shortest)

@@ -20,6 +20,7 @@ from queuepool.testing.tenants import Tenant, room_of
 
 _ABOUT_TO_END = 16  # jobs
 _ANY = 10**9
+LONG_TURNS = 8  # lanes that share a claim of short jobs, unless there are very many
 MORE_SEATS = 32  # that a claim looks at in the order `shortest`
 
 
@@ -98,7 +99,9 @@ class Plan:
     def _visit(self, ring: Ring, turns: list[Turn], share: int, seats: int) -> int:
         left, moved = share, True
         extra = sum(self._weight(seat) - 1 for seat in islice(ring, seats))
-        quantum = math.ceil(share / min(max(1, seats + extra), self._limit, self._most))
+        width = max(1, seats + extra)
+        most = max(self._most, math.ceil(width / 3)) if self._most == LONG_TURNS else self._most
+        quantum = math.ceil(share / min(width, self._limit, most))
         while left > 0 and moved:
             moved = False
             for i in range(min(seats, self._limit + self._more)):

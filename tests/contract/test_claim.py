@@ -114,6 +114,19 @@ def test_many_groups_are_served_in_the_order_of_their_last_turn(world: World) ->
     assert sorted(third) == turns[40:]
 
 
+@pytest.mark.parametrize(("groups", "each"), [(20, 25), (60, 10), (90, 7)])
+def test_where_more_is_claimed_than_starts_a_turn_of_many_groups_is_shorter(
+    world: World, groups: int, each: int
+) -> None:
+    owned = world.own()
+    for n in range(groups):
+        fill(world, b"g%02d" % n, 40)
+
+    *turns, _cut = lanes(w.claim(owned, 200, starting=8)).values()
+
+    assert set(turns) == {each}
+
+
 def test_a_lone_group_fills_the_whole_claim(world: World) -> None:
     owned = world.own()
     fill(world, b"big", 500)

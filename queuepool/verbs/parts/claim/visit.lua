@@ -1,10 +1,11 @@
--- Prefetching implies short jobs: longer turns cost less, and nobody waits
+-- Prefetching implies short jobs: longer turns cost less, and nobody waits for a round of 600 jobs
 local turns = shortest and 1 or limit > starting and 8 or 32
 local function visit(at, share, n) -- whose turn in a ring, and how many of each: only reads
   local here, quantum, moved = seats[at], share, true
   if #here > 1 then
     local width = extra and #here + extra[at] or #here
-    quantum = math.ceil(share / math.min(width, n, turns))
+    local wide = turns == 8 and math.ceil(width / 3) or turns
+    quantum = math.ceil(share / math.min(width, n, math.max(wide, turns)))
   end
   while share > 0 and moved do
     moved = false
