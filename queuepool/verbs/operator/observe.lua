@@ -36,31 +36,22 @@ for t = 0, 3 do
     end
   end
 end
-local due = redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
-if due[2] then oldest = math.min(oldest, math.max(tonumber(due[2]), 0)) end
-local tasks, listed = {}, {}
-local page = redis.call('HSCAN', base .. ':ua', 0, 'COUNT', 20)[2]
-for i = 2, math.min(#page, 200), 2 do
-  if not listed[page[i]] then tasks[#tasks + 1] = page[i] end
-  listed[page[i]] = true
+local delayed, until_then = redis.call('ZCARD', base .. ':dl'), 0
+if delayed > 0 then
+  local due = redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
+  oldest = math.min(oldest, math.max(tonumber(due[2]), 0))
+  until_then = redis.call('ZCOUNT', base .. ':dl', now + until_release / 2, '+inf')
+end
+local aside, untold, tasks, held = 0, 0, {}, {}
+if redis.call('EXISTS', base .. ':ua', base .. ':ht', base .. ':fo', base .. ':bd') > 0 then
+  -- uses: observe_rare
 end
 local counts = {}
 for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
   if text then counts[#counts + 1] = counters[k]; counts[#counts + 1] = string.sub(text, 1, 32) end
 end
-local untold = redis.pcall('XLEN', base .. ':fo') -- of any type, as producers may write it
-if type(untold) ~= 'number' then untold = 0 end
-local batch = redis.pcall('ZRANGE', base .. ':bd', 0, 0, 'WITHSCORES')
-if batch[2] and tonumber(batch[2]) <= now then untold = untold + 1 end
-local held = {}
-local recorded = redis.call('HGETALL', base .. ':ht')
-for i = 1, math.min(#recorded, 200), 2 do
-  local since = string.match(recorded[i + 1], '^(%d+)%[')
-  if since then held[#held + 1] = recorded[i]; held[#held + 1] = string.sub(since, 1, 32) end
-end
 local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
-return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j),
-  redis.call('ZCARD', base .. ':dl'), inflight, redis.call('ZCARD', base .. ':dead'), lanes,
-  now - oldest, #to_recover, #draining, redis.call('HGETALL', base .. ':ck'),
-  last[1] and last[1][1] or '0-0', redis.call('HLEN', base .. ':ua'), tasks, untold,
-  redis.call('ZCOUNT', base .. ':dl', now + until_release / 2, '+inf'), held}
+return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j), delayed, inflight,
+  redis.call('ZCARD', base .. ':dead'), lanes, now - oldest, #to_recover, #draining,
+  redis.call('HGETALL', base .. ':ck'), last[1] and last[1][1] or '0-0', aside, tasks, untold,
+  until_then, held}
