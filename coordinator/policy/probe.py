@@ -54,13 +54,13 @@ class Probe:
             return self, ceiling
         per_s = window.steady_per_s
         if not self.tried:
-            return replace(self, enough=ceiling, per_s=per_s)._try_fewer()
+            return _try_fewer(replace(self, enough=ceiling, per_s=per_s))
         if per_s >= _ENOUGH * self.per_s:
             found = replace(self, enough=ceiling, per_s=max(self.per_s, per_s), missed=False)
-            return found._try_fewer()
+            return _try_fewer(found)
         if not self.missed and not self.too_few:
             return replace(self, tried=0, missed=True), self.enough
-        return replace(self, too_few=ceiling, missed=False)._try_fewer()
+        return _try_fewer(replace(self, too_few=ceiling, missed=False))
 
     def after_no_gain(self, per_s: float) -> Probe:
         """Return what is still known once more workers than were enough finished per_s.
@@ -72,11 +72,12 @@ class Probe:
             return replace(self, tried=0)
         return Probe(over=self.over and not self.enough)
 
-    def _try_fewer(self) -> tuple[Probe, int]:
-        """Return the state in which fewer than enough are tried, if any are worth it, and them."""
-        fewer, most = math.ceil(_KEPT * self.enough), self.enough - 1.0
-        if self.too_few:
-            fewer, most = (self.too_few + self.enough) // 2, _FINEST * self.enough
-        if fewer > most:
-            return replace(self, tried=0, over=True), self.enough
-        return replace(self, tried=fewer), fewer
+
+def _try_fewer(probe: Probe) -> tuple[Probe, int]:
+    """Return the state in which fewer than enough are tried, if any are worth it, and them."""
+    fewer, most = math.ceil(_KEPT * probe.enough), probe.enough - 1.0
+    if probe.too_few:
+        fewer, most = (probe.too_few + probe.enough) // 2, _FINEST * probe.enough
+    if fewer > most:
+        return replace(probe, tried=0, over=True), probe.enough
+    return replace(probe, tried=fewer), fewer
