@@ -49,17 +49,17 @@ def partitions(count: int) -> dict[str, float]:
     figures: dict[str, float] = {}
     for n in _sizes(1, count):
         with rig(n) as r:
-            owned = [_owned(partition) for partition in r.pool.partitions()]
+            owners = [owned(partition) for partition in r.pool.partitions()]
             rows = ({"i": i} for i in range(10 * n))
             r.pool.enqueue_many("noop", rows, partition_key=lambda row: f"g{row['i']}")
             settings = CoordinatorSettings(grpc_port=0, metrics_port=-1)
             coordinator = assemble(r.pool, settings)
             for _ in range(2):  # takes the lead, connects, and looks for the first time
-                _report(owned)
+                report(owners)
                 coordinator.loop.turn()
             took = []
             for _ in range(7):
-                _report(owned)
+                report(owners)
                 began = monotonic()
                 coordinator.loop.turn()
                 took.append((monotonic() - began) * 1000)
@@ -68,20 +68,21 @@ def partitions(count: int) -> dict[str, float]:
     return figures
 
 
-def _owned(partition: Partition) -> OwnedPartition:
-    owned = partition.acquire(lease_s=600)
-    if not isinstance(owned, OwnedPartition):
+def owned(partition: Partition) -> OwnedPartition:
+    """Take a partition over, for ten minutes."""
+    taken = partition.acquire(lease_s=600)
+    if not isinstance(taken, OwnedPartition):
         raise RuntimeError("a fresh partition has an owner")
-    return owned
+    return taken
 
 
-def _report(owned: Sequence[OwnedPartition]) -> None:
+def report(owners: Sequence[OwnedPartition]) -> None:
     """Say what consumers say: without it, the coordinator has nothing to decide."""
-    for one in owned:
-        report = own.renew(
+    for one in owners:
+        renewal = own.renew(
             one.ownership, lease_ms=600_000, beat=0, workers=8, busy=8, target=8, applied="0-0"
         )
-        one.run(report)
+        one.run(renewal)
 
 
 def _sizes(first: int, last: int) -> list[int]:
@@ -111,9 +112,9 @@ class _Load:
         with rig() as r:
             rows = ({"i": i, "pad": PAD} for i in range(self.jobs))
             r.pool.enqueue_many("noop", rows, partition_key=key)
-            owned = _owned(r.pool.partition(0))
+            taken = owned(r.pool.partition(0))
             r.reset_stats()
-            yield r, owned
+            yield r, taken
 
     def turn(self, r: Rig, owned: OwnedPartition) -> _Spent:
         """Claim and finish one batch; return what the server spent on it."""

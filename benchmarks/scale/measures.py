@@ -12,8 +12,8 @@ from statistics import median
 from time import monotonic, sleep
 
 from benchmarks.rig import rig
-from benchmarks.scale import crowds, shapes
-from benchmarks.scale.processes import Seen, fetched, running
+from benchmarks.scale import crowds, deciding, shapes
+from benchmarks.scale.processes import Seen, cycles, fetched, lost_decisions, running
 from benchmarks.scale.rows import Row
 
 _URL = r"metrics=(http\S+)"
@@ -35,10 +35,10 @@ def coordinator(scale: float) -> Iterator[Row]:
             }
             with running("coordinator", **told) as seen:
                 url = seen.says(_URL)[1]
-                while (begun := _cycles(url))[0] < _FIRST:
+                while (begun := cycles(url))[0] < _FIRST:
                     sleep(1)
                 cpu_s = seen.cpu_s() + r.server_cpu_s()
-                while (now := _cycles(url))[0] < begun[0] + _CYCLES:
+                while (now := cycles(url))[0] < begun[0] + _CYCLES:
                     sleep(1)
                 cpu_s = seen.cpu_s() + r.server_cpu_s() - cpu_s
                 sleep(_REUSED_S)  # or an earlier answer would be given again
@@ -49,26 +49,12 @@ def coordinator(scale: float) -> Iterator[Row]:
             what = f"{count:,} partitions"
             yield Row(f"/metrics, {what}", len(page) / 1e6, 0.3, "MB")
             yield Row(f"a scrape of /metrics, {what}", taken_s * 1000, 250, "ms")
-            cycles = now[0] - begun[0]
-            cycle_ms = (now[1] - begun[1]) / cycles * 1000
+            did = now[0] - begun[0]
+            cycle_ms = (now[1] - begun[1]) / did * 1000
             yield Row(f"a cycle of the coordinator, {what}", cycle_ms, 400, "ms")
             what_cpu = f"CPU of a cycle, the server's included, {what}"
-            yield Row(what_cpu, cpu_s / cycles * 1000, 400, "ms")
+            yield Row(what_cpu, cpu_s / did * 1000, 400, "ms")
             yield Row(f"decisions lost, {what}", lost, 0, "")
-
-
-def lost_decisions(log: str) -> int:
-    """Return how many decisions a coordinator could not store, by its log."""
-    return sum(map(int, re.findall(r"(\d+) decisions were not stored", log)))
-
-
-def _cycles(url: str) -> tuple[float, float]:
-    """Return how many cycles there were, and how many seconds they took."""
-    lines = fetched(url).splitlines()
-    name = "queuepool_coordinator_cycle_seconds_"
-    found = dict(line.removeprefix(name).split() for line in lines if line.startswith(name + "s"))
-    count = dict(line.removeprefix(name).split() for line in lines if line.startswith(name + "co"))
-    return float(count.get("count", 0)), float(found.get("sum", 0))
 
 
 def consumer(scale: float) -> Iterator[Row]:
@@ -201,6 +187,7 @@ with tempfile.TemporaryDirectory() as name:
 
 MEASURES: dict[str, Callable[[float], Iterator[Row]]] = {
     "coordinator": coordinator,
+    "deciding": deciding.deciding,
     "consumer": consumer,
     "consumers": consumers,
     "up": up,

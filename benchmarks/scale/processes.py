@@ -72,3 +72,17 @@ def fetched(url: str) -> str:
     """Return a page."""
     with urllib.request.urlopen(url) as reply:  # noqa: S310 - of a process of ours
         return str(reply.read().decode())
+
+
+def cycles(url: str) -> tuple[float, float]:
+    """Return how many cycles a coordinator has had, by its metrics, and the seconds they took."""
+    lines = fetched(url).splitlines()
+    name = "queuepool_coordinator_cycle_seconds_"
+    found = dict(line.removeprefix(name).split() for line in lines if line.startswith(name + "s"))
+    count = dict(line.removeprefix(name).split() for line in lines if line.startswith(name + "co"))
+    return float(count.get("count", 0)), float(found.get("sum", 0))
+
+
+def lost_decisions(log: str) -> int:
+    """Return how many decisions a coordinator could not store, by its log."""
+    return sum(map(int, re.findall(r"(\d+) decisions were not stored", log)))

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from benchmarks.scale import __main__ as scale
-from benchmarks.scale.measures import MEASURES, lost_decisions
+from benchmarks.scale.measures import MEASURES
+from benchmarks.scale.processes import lost_decisions
 from benchmarks.scale.rows import Row
 from coordinator.core.events import RecordsLost
 from coordinator.telemetry.event_log import EventLog

@@ -1,0 +1,67 @@
+"""A coordinator that has something to decide about each of many partitions, and keeps all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from time import monotonic, sleep
+
+from benchmarks.measures.costs import owned, report
+from benchmarks.rig import Rig, rig
+from benchmarks.scale.processes import cycles, lost_decisions, running
+from benchmarks.scale.rows import Row
+from coordinator.core.overlays.shadowing import candidate_text
+from queuepool.partitions.partition import OwnedPartition
+from queuepool.verbs.leader import verbs as lead
+
+_URL = r"metrics=(http\S+)"
+_SHADOW = "pwqd"
+_FIRST_S, _S = 6.0, 20.0
+
+
+def deciding(scale: float) -> Iterator[Row]:
+    """Measure a cycle that sizes every partition, keeps each decision, and runs a shadow."""
+    count = max(10, int(1_000 * scale))
+    with rig(count) as r:
+        owners = [owned(partition) for partition in r.pool.partitions()]
+        rows = ({"i": i} for i in range(10 * count))
+        r.pool.enqueue_many("noop", rows, partition_key=lambda row: f"g{row['i']}")
+        _begin_shadow(r)
+        told = {
+            "QUEUEPOOL_URL": r.server.url,
+            "QUEUEPOOL_PARTITIONS": str(count),
+            "COORDINATOR_GRPC_PORT": "0",
+        }
+        with running("coordinator", **told) as seen:
+            url = seen.says(_URL)[1]
+            before = _after(url, _FIRST_S, owners)
+            cpu_s = seen.cpu_s()
+            now = _after(url, _S, owners)
+            cpu_s = seen.cpu_s() - cpu_s
+            private_mb = seen.private_mb()
+            seen.says(f"shadow: {_SHADOW} .*runs beside")
+            lost = lost_decisions(seen.text())
+    did = now[0] - before[0]
+    what = f"of {count:,} partitions with `sized`, all decisions kept, and a shadow"
+    yield Row(f"a cycle {what}", (now[1] - before[1]) / did * 1000, 120, "ms")
+    yield Row(f"CPU of a coordinator for a cycle {what}", cpu_s / did * 1000, 120, "ms")
+    yield Row(f"memory of its own of a coordinator {what}", private_mb, 150, "MB")
+    yield Row(f"decisions lost {what}", lost, 0, "")
+
+
+def _begin_shadow(r: Rig) -> None:
+    text = candidate_text(_SHADOW, {}, datetime.now(UTC), 3600.0)
+    verb = lead.set_policy(0, "bench", {"shadow": text}, by="benchmark", reason="")
+    server, key = r.pool.system
+    if not verb.read(server.run(key, [verb])[0])[0]:
+        raise RuntimeError("a fresh queue has a scaling record")
+
+
+def _after(url: str, seconds: float, owners: Sequence[OwnedPartition]) -> tuple[float, float]:
+    """Let consumers report once a second; return the cycles until then, and their seconds."""
+    began = monotonic()
+    while monotonic() < began + seconds:
+        due = monotonic() + 1
+        report(owners)
+        sleep(max(0.0, due - monotonic()))
+    return cycles(url)
