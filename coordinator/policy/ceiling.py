@@ -25,7 +25,7 @@ _ANEW_S = 3.0  # for which a baseline is measured then; doubles if that happens 
 _SURE_CYCLES, _SURE_JOBS = 3, 300.0  # of a baseline, and known jobs; with less, it says little
 _PROBE_S = 20.0  # by which a ceiling may last longer, for a probe
 _STALE_S = 1.5  # counts of a consumer that is silent for longer show no step
-_KEEP_S = 20.0  # of a window in which nothing changes
+_KEEP_S = 20.0  # of a window in which nothing changes, or of a trial that was interrupted
 _NONE = Window()
 
 
@@ -60,7 +60,8 @@ class Ceiling:
     """What the completions say about steps up.
 
     window: saturated readings with one worker count; last, older: the last two saturated cycles,
-    whatever the count. before: None while no step is on trial. workers: the ceiling, 0 for none.
+    whatever the count. before: None while no step is on trial. interrupted: what that was, for a
+    while after the backlog was small. workers: the ceiling, 0 for none.
     careful: there was a ceiling, so steps are made one at a time. calm: the workers before the
     backlog, or when it was first seen.
     """
@@ -73,6 +74,8 @@ class Ceiling:
     recent: Window = field(default_factory=Window)  # fading; workers: the busy ones of the last
     recent_worker_s: float = 0.0
     before: Baseline | None = None
+    interrupted: Baseline | None = None
+    interrupted_s: float = 0.0
     trial_cycles: int = 0
     workers: int = 0
     probe: Probe = field(default_factory=Probe)
@@ -108,15 +111,21 @@ class Ceiling:
         """
         keep = math.exp(-seconds / _RECENT_S)
         busy, window = busy_workers(reading), _NONE
+        before, interrupted = self.before or self.interrupted, None
         if one.cycles:
             window = self.window.add(reading.workers, seconds, finished, keep_s=_KEEP_S)
+        elif before is not None:
+            away_s = 0.0 if self.before else self.interrupted_s + seconds
+            before, interrupted = None, before if away_s < _KEEP_S else None
         # Not by `replace`, which would take a good part of a cycle over many partitions.
         return Ceiling(
             window=window,
             last=one,
             older=self.last if one.cycles else _NONE,
-            before=self.before if one.cycles else None,
-            trial_cycles=self.trial_cycles + 1 if one.cycles and self.before else 0,
+            before=before,
+            interrupted=interrupted,
+            interrupted_s=away_s if interrupted else 0.0,
+            trial_cycles=self.trial_cycles + 1 if before else 0,
             saturated=_is_deep(reading),
             full=busy >= reading.workers > 0,
             recent=Window(
@@ -158,7 +167,8 @@ class Ceiling:
             return self
         if self.workers:  # it only goes back to a ceiling, which was judged
             return self
-        return replace(self, before=self._baseline(demand, settings), trial_cycles=0)
+        before = self.interrupted or self._baseline(demand, settings)
+        return replace(self, before=before, trial_cycles=0)
 
     def _baseline(self, demand: Demand, settings: GainCheckSettings) -> Baseline | None:
         window, recent = self.window, self.recent

@@ -45,6 +45,30 @@ def test_counts_of_a_consumer_that_is_silent_give_no_verdict() -> None:
     assert saturated(state, 2, workers=64, per_s=50).judge(CHECK) is Verdict.NO_GAIN
 
 
+@pytest.mark.parametrize(("shallow_s", "verdict"), [(19, Verdict.NO_GAIN), (20, Verdict.UNDECIDED)])
+def test_a_trial_goes_on_after_a_while_without_a_deep_backlog(
+    shallow_s: int, verdict: Verdict
+) -> None:
+    state = after_step(1, per_s=50)
+    for _ in range(shallow_s):
+        shallow = Reading(at_s=0, backlog=60, workers=64, busy=64, finished_total=0)
+        state = state.observe(shallow, 1.0, 50, CHECK)
+        assert state.judge(CHECK) is Verdict.UNDECIDED
+
+    # The first deep reading only begins a cycle.
+    assert saturated(state, 2, workers=64, per_s=50).judge(CHECK) is Verdict.UNDECIDED
+    assert saturated(state, 6, workers=64, per_s=50).judge(CHECK) is verdict
+
+
+def test_a_step_after_an_interrupted_trial_is_judged_by_what_was_before_that() -> None:
+    state = after_step(1, per_s=50)
+    shallow = Reading(at_s=0, backlog=60, workers=64, busy=64, finished_total=0)
+    state = state.observe(shallow, 1.0, 50, CHECK).step_up(KNOWN, CHECK)
+
+    assert state.before is not None
+    assert (state.before.workers, state.before.per_s) == (16, 50)
+
+
 def test_completions_that_rise_as_promised_end_the_trial() -> None:
     assert after_step(3, per_s=200).before is None
     assert after_step(3, per_s=200).judge(CHECK) is Verdict.UNDECIDED
