@@ -111,12 +111,14 @@ class Ceiling:
         """
         keep = math.exp(-seconds / _RECENT_S)
         busy, window = busy_workers(reading), _NONE
-        before, interrupted = self.before or self.interrupted, None
+        before = self.before or self.interrupted
+        interrupted, interrupted_s = None, 0.0
         if one.cycles:
             window = self.window.add(reading.workers, seconds, finished, keep_s=_KEEP_S)
-        elif before is not None:
-            away_s = 0.0 if self.before else self.interrupted_s + seconds
-            before, interrupted = None, before if away_s < _KEEP_S else None
+        else:
+            interrupted_s = self.interrupted_s + seconds if self.before is None else 0.0
+            interrupted = before if interrupted_s < _KEEP_S else None
+            before = None
         # Not by `replace`, which would take a good part of a cycle over many partitions.
         return Ceiling(
             window=window,
@@ -124,7 +126,7 @@ class Ceiling:
             older=self.last if one.cycles else _NONE,
             before=before,
             interrupted=interrupted,
-            interrupted_s=away_s if interrupted else 0.0,
+            interrupted_s=interrupted_s if interrupted else 0.0,
             trial_cycles=self.trial_cycles + 1 if before else 0,
             saturated=_is_deep(reading),
             full=busy >= reading.workers > 0,
