@@ -16,6 +16,7 @@ _GAP_S = 0.05
 _BESIDE_S = 20.0
 _FASTEST_PER_S = 60_000.0  # of jobs that do nothing, so that some are left
 _WORKERS = 8
+_MANY = 4_900_000  # as a partition takes five million
 
 
 def groups(scale: float) -> Iterator[Row]:
@@ -103,7 +104,7 @@ def beside(scale: float) -> Iterator[Row]:
     """Measure the starts of small jobs of another group while a huge one drains."""
     for job_ms in (0.0, 5.0, 50.0):
         per_s = min(_FASTEST_PER_S, _WORKERS / (job_ms / 1000) if job_ms else _FASTEST_PER_S)
-        jobs = max(int(5_000_000 * scale), int(per_s * 1.5 * _BESIDE_S))
+        jobs = max(int(_MANY * scale), int(per_s * 1.5 * _BESIDE_S))
         with rig() as r, tempfile.TemporaryDirectory(prefix="queuepool-bench-") as directory:
             name = "nap" if job_ms else "noop"
             rows = ({"ms": job_ms} for _ in range(jobs))

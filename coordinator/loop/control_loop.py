@@ -180,6 +180,8 @@ class ControlLoop:
         parts.store.publish(snapshot)
         self._turned_s = self._clock()
         self._emit(CycleEnded(self._turned_s - started_s, snapshot))
+        if term is not None:
+            term.hand_over()
         return lease
 
     def _act(self, leader: Leader | None, observations: Sequence[Observation]) -> None:

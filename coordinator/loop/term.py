@@ -47,6 +47,7 @@ class Term:
         self._planner, self._fleet, self._book = planner, fleet, book
         self._may_act, self._emit, self._clock = may_act, emit, clock
         self._publish = publish
+        self._acted: Cycle | None = None
         self._checkpoint_interval_s = checkpoint_interval_s
         self._announced: set[int] = set()
         self._checkpointed: set[int] = set()
@@ -88,7 +89,13 @@ class Term:
             lost = self._book.write_texts(self.epoch, texts)
             if lost:
                 self._emit(RecordsLost(lost))
-        self._publish(cycle)  # last, so that those who follow delay nothing of it
+        self._acted = cycle
+
+    def hand_over(self) -> None:
+        """Show the last cycle to those who follow: once all is done that they could delay."""
+        if self._acted is not None:
+            self._publish(self._acted)
+            self._acted = None
 
     def _plan(
         self, observations: Sequence[Observation], manual: Mapping[int, int], now_ms: int
