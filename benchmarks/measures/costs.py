@@ -7,17 +7,18 @@ batch, each with a server of its own: a machine whose speed changes changes both
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from time import monotonic
 from typing import Any
 
+from benchmarks.owners import report, take_over
 from benchmarks.rig import PAD, Rig, payloads, rig
 from coordinator.assembly import assemble
 from coordinator.settings import CoordinatorSettings
-from queuepool.partitions.partition import OwnedPartition, Partition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol.codec import read_group
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
@@ -49,7 +50,7 @@ def partitions(count: int) -> dict[str, float]:
     figures: dict[str, float] = {}
     for n in _sizes(1, count):
         with rig(n) as r:
-            owners = [owned(partition) for partition in r.pool.partitions()]
+            owners = [take_over(partition) for partition in r.pool.partitions()]
             rows = ({"i": i} for i in range(10 * n))
             r.pool.enqueue_many("noop", rows, partition_key=lambda row: f"g{row['i']}")
             settings = CoordinatorSettings(grpc_port=0, metrics_port=-1)
@@ -66,23 +67,6 @@ def partitions(count: int) -> dict[str, float]:
             coordinator.stop()
             figures[f"cycle_ms[partitions={n}]"] = sorted(took)[3]
     return figures
-
-
-def owned(partition: Partition) -> OwnedPartition:
-    """Take a partition over, for ten minutes."""
-    taken = partition.acquire(lease_s=600)
-    if not isinstance(taken, OwnedPartition):
-        raise RuntimeError("a fresh partition has an owner")
-    return taken
-
-
-def report(owners: Sequence[OwnedPartition]) -> None:
-    """Say what consumers say: without it, the coordinator has nothing to decide."""
-    for one in owners:
-        renewal = own.renew(
-            one.ownership, lease_ms=600_000, beat=0, workers=8, busy=8, target=8, applied="0-0"
-        )
-        one.run(renewal)
 
 
 def _sizes(first: int, last: int) -> list[int]:
@@ -112,7 +96,7 @@ class _Load:
         with rig() as r:
             rows = ({"i": i, "pad": PAD} for i in range(self.jobs))
             r.pool.enqueue_many("noop", rows, partition_key=key)
-            taken = owned(r.pool.partition(0))
+            taken = take_over(r.pool.partition(0))
             r.reset_stats()
             yield r, taken
 

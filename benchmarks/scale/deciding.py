@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from time import monotonic, sleep
 
-from benchmarks.measures.costs import owned, report
+from benchmarks.owners import report, take_over
 from benchmarks.rig import Rig, rig
 from benchmarks.scale.processes import cycles, lost_decisions, running
 from benchmarks.scale.rows import Row
@@ -23,7 +23,7 @@ def deciding(scale: float) -> Iterator[Row]:
     """Measure a cycle that sizes every partition, keeps each decision, and runs a shadow."""
     count = max(10, int(1_000 * scale))
     with rig(count) as r:
-        owners = [owned(partition) for partition in r.pool.partitions()]
+        owners = [take_over(partition) for partition in r.pool.partitions()]
         rows = ({"i": i} for i in range(10 * count))
         r.pool.enqueue_many("noop", rows, partition_key=lambda row: f"g{row['i']}")
         _begin_shadow(r)

@@ -284,7 +284,8 @@ def test_the_audit_says_what_a_viewer_may_not_hold(by_token: Process) -> None:
 def test_health_needs_no_token(by_token: Process) -> None:
     with grpc.insecure_channel(by_token.grpc) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
-        assert stub.Check(health_pb2.HealthCheckRequest(), timeout=30).status == 1
+        asked = health_pb2.HealthCheckRequest()
+        wait_until(lambda: stub.Check(asked, timeout=30).status == 1, 60.0, "it serves")
 
 
 def test_the_command_line_tells_a_viewer_what_to_do(

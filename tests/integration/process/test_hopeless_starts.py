@@ -18,7 +18,7 @@ from tests.old_server import old_server
 from tests.paths import ROOT
 from tests.shell import Shell
 
-GOOD = "from queuepool import task\n\n@task\ndef noop() -> None:\n    ...\n"
+GOOD = "from queuepool import task\n\n@task\ndef hopeless() -> None:\n    ...\n"
 SYNTAX = GOOD + "\ndef broken(:\n"
 RAISES = GOOD + "\nraise RuntimeError('no database today')\n"
 MISSING = "import no_such_package_anywhere\n" + GOOD
