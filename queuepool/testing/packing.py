@@ -17,15 +17,15 @@ def lined_up(p: PartitionData, name: bytes, group: Group) -> list[bytes]:
 
 
 def packed(p: PartitionData, job_id: bytes, body: bytes) -> list[bytes]:
-    """Return the words that describe a job; times as ms that are left."""
+    """Return the words that describe a job; times as ms that are left, below 0 for what is due."""
     due, died = p.delayed.score(job_id), p.dead.score(job_id)
     by = p.wishes.expire_ms.get(job_id)
     place, ms = (b"d", int(due) - p.now) if due is not None else (b"l", 0)
     if died is not None:
-        place, ms = b"x", p.now - int(died)
+        place, ms = b"x", max(0, p.now - int(died))
     attempts, crashes = p.attempts.get(job_id), p.crashes.get(job_id)
     return [
-        *(job_id, place, b"%d" % max(0, ms), body),
+        *(job_id, place, b"%d" % ms, body),
         b"" if attempts is None else b"%d" % attempts,
         b"" if crashes is None else b"%d" % crashes,
         p.errors.get(job_id, b""),

@@ -118,6 +118,19 @@ def test_an_owner_there_hears_of_a_delayed_job_that_arrives(pair: Pair) -> None:
     assert snapshot(pair.b)["tokens"] == [b"d"]
 
 
+def test_jobs_that_are_due_keep_their_order(pair: Pair) -> None:
+    for delay_ms, job_id in ((1000, "c"), (2000, "a"), (3000, "b")):
+        w.enqueue(pair.a, [job_id], delay_ms=delay_ms)
+    pair.a.advance(10)
+    pair.freeze(b"g")
+    assert pair.carry().done
+    pair.arrive()
+
+    owned = pair.b.own(nonce="b")
+    w.promote(owned)
+    assert w.drain(owned) == ["c", "a", "b"]
+
+
 def test_jobs_that_name_limits_wait_at_their_gate_there(pair: Pair) -> None:
     owned = pair.b.own(nonce="b")
     w.enqueue(pair.a, ["waits"], limits=b"api")

@@ -58,11 +58,12 @@ for _, id in ipairs(ids) do
   local due = redis.call('ZSCORE', base .. ':dl', id)
   local died = redis.call('ZSCORE', base .. ':dead', id)
   local place, ms = 'l', 0
-  if died then place, ms = 'x', now - died elseif due then place, ms = 'd', due - now end
+  if died then place, ms = 'x', math.max(0, now - died) end
+  if due then place, ms = 'd', due - now end -- below 0 for what is due, which keeps its order
   if (#ARGV > 4) == (place == 'x') then
     local n = #jobs
     jobs[n + 1], jobs[n + 2], jobs[n + 4] = id, place, body
-    jobs[n + 3] = string.format('%.0f', math.max(0, ms))
+    jobs[n + 3] = string.format('%.0f', ms)
     for k, hash in ipairs({'at', 'cr', 'er', 'uk'}) do
       jobs[n + 4 + k] = redis.call('HGET', base .. ':' .. hash, id) or ''
     end
