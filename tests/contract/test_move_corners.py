@@ -110,6 +110,17 @@ def test_claims_there_are_as_large_as_they_may_be(pair: Pair) -> None:
     assert w.claim(owned, max_bytes=size).ids == [b"large"]
 
 
+def test_the_largest_of_those_that_arrive_is_known(pair: Pair) -> None:
+    w.enqueue(pair.b, ["there"], b"of b")
+    w.enqueue(pair.a, ["large"], payload=b'{"text": "%s"}' % (b"x" * 1000))
+    w.enqueue(pair.a, ["middle"], payload=b'{"text": "%s"}' % (b"x" * 100))
+    pair.freeze(b"g")
+    assert pair.carry().done
+
+    if pair.b.client is not None:
+        assert int(pair.b.client.hget(pair.b.partition.key + b":c", "largest")) > 1000
+
+
 def test_an_owner_there_hears_of_a_delayed_job_that_arrives(pair: Pair) -> None:
     w.enqueue(pair.a, ["late"], delay_ms=60_000)
     pair.freeze(b"g")

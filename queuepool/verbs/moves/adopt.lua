@@ -38,6 +38,7 @@ for k = at + 1, at + 2 * totals, 2 do
   end
 end
 if totals > 0 then redis.call('HSET', g, 'arrived', ARGV[1]) end
+local heaviest = 0
 -- uses: moves/settle_in
 for i = at + 1 + 2 * totals, #ARGV, 11 do
   local id, body = ARGV[i], ARGV[i + 3]
@@ -52,6 +53,7 @@ for i = at + 1 + 2 * totals, #ARGV, 11 do
     status[#status + 1] = '1'
   end
 end
+raise_largest(largest, heaviest)
 for tier, ids in pairs(lanes) do
   add(g, 'w' .. tier, #ids)
   local lane = {tier = tier, group = group}

@@ -9,7 +9,7 @@ local function settle_in(id, body, i)
     redis.call('ZADD', base .. ':dead', now - ms, id)
     add(c, 'dead_bytes', #body)
   else
-    raise_largest(largest, #body)
+    heaviest = math.max(heaviest, #body)
     if place == 'd' then
       local due = now + ms
       if waits_for_release(due) and not is_held(ARGV[i + 10]) then due = due - until_release end
