@@ -17,6 +17,7 @@ from queuepool.process.embedded import EmbeddedServer
 from queuepool.servers import wire
 from queuepool.verbs import scripts
 from tests.property.model.homes import HomesMachine
+from tests.property.model.moving import MovesMachine
 from tests.property.model.pools import PoolsMachine
 from tests.property.model.rules import PartitionMachine
 from tests.sampling import first_of
@@ -65,6 +66,12 @@ BROKEN = (
     (HomesMachine, "ask", "used - had + stored", "used + stored - stored", "permits in use"),
     (HomesMachine, "ask", "serial <= last", "serial < last", "I11|runs|permits in use"),
     (HomesMachine, "ask", "if paused == 1 or", "if", "paused"),
+    (MovesMachine, "adopt", "if not arrived then", "if true then", "groups differ|M3"),
+    (MovesMachine, "thaw", "if version ~= whole(ARGV[1])", "if version < 0", "M6"),
+    (MovesMachine, "export", "for t = 0, 3 do if #ids", "for t = 3, 0, -1 do if #ids", "M4"),
+    (MovesMachine, "enqueue", "if least and least > (tonumber(ARGV[6]) or 1)", "if false", "M5"),
+    (MovesMachine, "freeze", "'moving', ARGV[1], 'slot'", "'slot'", "M1|room of"),
+    (MovesMachine, "forget", "redis.call('LREM', list, 1, id) == 0", "false", "I4|lanes differ"),
 )
 
 
@@ -94,6 +101,14 @@ def test_pools_of_a_partition_do_what_their_models_say(model_url: str) -> None:
 def test_homes_of_limits_do_what_the_model_says(model_url: str) -> None:
     machine = type("Machine", (HomesMachine,), {"url": model_url})
     examples = EXAMPLES // 4 or 15
+
+    run_state_machine_as_test(machine, settings=settings(PROFILE, max_examples=examples))
+
+
+@pytest.mark.timeout(0 if EXAMPLES else 120)
+def test_slots_move_as_the_model_says(model_url: str) -> None:
+    machine = type("Machine", (MovesMachine,), {"url": model_url})
+    examples = EXAMPLES // 2 or 18
 
     run_state_machine_as_test(machine, settings=settings(PROFILE, max_examples=examples))
 

@@ -114,6 +114,7 @@ def claim(
         assert s.lanes[job.tier, job.group][0] == job_id, f"{job_id!r} overtook others of its lane"
         assert not s.held, f"I19: claimed {job_id!r} while the partition was held"
         assert not s.groups[job.group].held, f"I19: claimed {job_id!r} of a held group"
+        assert s.groups[job.group].moving is None, f"M1: claimed {job_id!r}, which is on its way"
         assert s.room(job.group) > 0, f"I12: {job_id!r} is one more than its group may run"
         tenant = tenant_of(job.group)
         assert tenant is None or s.room_of(tenant) > 0, f"I19: {job_id!r}: its tenant has no room"
@@ -315,14 +316,14 @@ def cancel_waiting(s: State, group: bytes, there: set[bytes], marks: set[bytes])
 def replay(s: State, ids: Sequence[bytes]) -> Replayed:
     """Send dead jobs to the back of their lanes with a clean record, as new ones.
 
-    One whose unique key another job has by now stays dead.
+    One whose unique key another job has by now stays dead, as do those of a group on its way.
     """
     kept, went = list[JobId](), 0
     for job_id in ids:
         job = s.jobs.get(job_id)
         if job is None or job.place is not Place.DEAD:
             continue
-        if job.key[1:] in s.holders:
+        if job.key[1:] in s.holders or s.groups[job.group].moving is not None:
             kept.append(JobId(job_id.decode()))
             continue
         went += 1
@@ -340,8 +341,9 @@ def replay(s: State, ids: Sequence[bytes]) -> Replayed:
 
 
 def discard(s: State, ids: Sequence[bytes]) -> int:
-    """Forget dead jobs."""
+    """Forget dead jobs, but none of a group on its way."""
     dead = [i for i in dict.fromkeys(ids) if i in s.jobs and s.jobs[i].place is Place.DEAD]
+    dead = [i for i in dead if s.groups[s.jobs[i].group].moving is None]
     for job_id in dead:
         s.end(job_id, "discarded")
     return len(dead)

@@ -69,7 +69,7 @@ def admit(
             assert next_one or at[2] not in closed or s.groups[job.group].next_id in went, (
                 f"I12: {job_id!r} was let through, of which none may run: {s.groups[job.group]}"
             )
-            assert not (next_one and s.groups[job.group].held), f"I19: {job_id!r} is held"
+            assert not (next_one and s.groups[job.group].stopped), f"I19: {job_id!r} is held"
             job.passed = b"%d" % epoch
             s.put_ready(job_id, front=next_one or s.groups[job.group].serial)
             admitted += job_id not in late

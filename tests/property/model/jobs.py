@@ -166,7 +166,7 @@ class JobsMachine(BaseMachine):
             ]
             taken = len(reply.ids) + went
             groups = self.state.groups.values()
-            managed = any(g.held or g.most or g.serial or g.moved for g in groups)
+            managed = any(g.stopped or g.most or g.serial or g.moved for g in groups)
             managed = managed or any(t.held or t.most for t in self.state.tenants.values())
             full = reply.taken == limit and managed
             assert full or reply.taken == taken, "marks are not counted as taken"

@@ -30,7 +30,7 @@ class Job:
     place: Place = Place.READY
     epoch: int = 0  # of the book that it is in
     due: tuple[float, int, int] = (0.0, 0, 0)  # second it is due, call that delayed it, place there
-    died: tuple[float, int] = (0.0, 0)
+    died: tuple[float, float] = (0.0, 0)  # second, call; between calls: it came by a move
     attempts: int = 0
     crashes: int | None = None  # 0: recovered, and was not seen to start
     error: bytes = b""
@@ -89,6 +89,13 @@ class Totals:
     next_id: bytes | None = None  # which a serial group retried, or parked, last
     forget_s: float | None = None
     keep_s: int = 0  # for which its settings stay without work
+    moving: int | None = None  # on its way to another partition, or from it, by this version
+    arrived: int | None = None  # the same; how its former jobs ended came with it
+
+    @property
+    def stopped(self) -> bool:
+        """Return whether none of its jobs may start, whatever else its settings say."""
+        return self.held or self.moving is not None
 
     def place(self, tier: int) -> int:
         """Return the tier whose turns its lane of a tier has."""
@@ -96,7 +103,7 @@ class Totals:
 
     def forget_next(self) -> None:
         """Without any settings left, it waits for no job."""
-        if not (self.held or self.most or self.serial or self.weight > 1 or self.moved):
+        if not (self.stopped or self.most or self.serial or self.weight > 1 or self.moved):
             self.next_id, self.keep_s = None, 0
 
 

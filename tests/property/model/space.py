@@ -47,6 +47,8 @@ _PLAIN = (
     "uk",
     "mg",
     "mt",
+    "mv",
+    "mn",
     "ex",
     "dead",
     "lm",

@@ -53,6 +53,11 @@ class State:
     tasks: dict[str, str] = field(default_factory=dict)  # held, or how far released
     batches: dict[bytes, batching.Batch] = field(default_factory=dict)
     told: list[batching.Told] = field(default_factory=list)  # what batches are to hear, in order
+    route: int = 1  # the least version that is accepted
+    shut: bool = False  # slots move
+    configured: set[bytes] = field(default_factory=set)  # groups, while slots move
+    frozen: set[bytes] = field(default_factory=set)  # groups
+    came: int = 0  # jobs that came by moves, less those that left
 
     def at(self, place: Place) -> list[bytes]:
         """Return the ids at a place."""
@@ -107,7 +112,7 @@ class State:
     def room(self, name: bytes) -> int:
         """Return how many jobs of a group may be claimed now."""
         group = self.groups[name]
-        if group.held or (group.serial and self.waits_for_retry(group)):
+        if group.stopped or (group.serial and self.waits_for_retry(group)):
             return 0
         most = 1 if group.serial else group.most
         running = sum(self.jobs[i].group == name for b in self.books.values() for i in b.order())
@@ -126,7 +131,7 @@ class State:
         return apart + sum(
             sum(map(len, lanes)) - sum(self.able(name))
             for name, lanes in waiting.items()
-            if self.groups[name].held == held
+            if self.groups[name].stopped == held
         )
 
     def owns(self, nonce: str, epoch: int) -> bool:
