@@ -70,7 +70,7 @@ BROKEN = (
     (MovesMachine, "thaw", "if version ~= whole(ARGV[1])", "if version < 0", "M6"),
     (MovesMachine, "export", "for t = 0, 3 do if #ids", "for t = 3, 0, -1 do if #ids", "M4"),
     (MovesMachine, "enqueue", "if least and least > (tonumber(ARGV[6]) or 1)", "if false", "M5"),
-    (MovesMachine, "freeze", "'moving', ARGV[1], 'slot'", "'slot'", "M1|room of"),
+    (MovesMachine, "freeze", "'moving', ARGV[1], 'slot'", "'slot'", "M1|I17|room of"),
     (MovesMachine, "forget", "redis.call('LREM', list, 1, id) == 0", "false", "I4|lanes differ"),
 )
 

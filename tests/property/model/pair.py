@@ -19,7 +19,7 @@ from queuepool.verbs import Verb
 from queuepool.verbs.producer import verbs as produce
 from tests.property.model.enqueueing import Run
 from tests.property.model.ledger import Ledger
-from tests.property.model.machine import OWN_IDS, tiers
+from tests.property.model.machine import OWN_IDS, picks, tiers
 from tests.property.model.names import GROUPS, group_of, slot_of
 from tests.property.model.process import call, enqueue_verb
 from tests.property.model.routes import Record, routed
@@ -109,6 +109,12 @@ class PairMachine(PartitionMachine):
         """Return the groups that are frozen somewhere, or whose slots are closed."""
         frozen = {n for s in self.states() for n, g in s.groups.items() if g.moving is not None}
         return frozen | {group for group in GROUPS if slot_of(group) in self.record.closed}
+
+    @rule(limit=st.sampled_from((3, 25)), picks=picks)
+    def claim_and_bury(self, limit: int, picks: list[int]) -> None:
+        """There are dead jobs more often than `bury` alone makes them."""
+        self.claim(0, limit, 0, (6, 3, 2, 1))
+        self.bury(0, picks, 1000, 10**6)
 
     # People who know the record, or an older one
 
