@@ -110,8 +110,10 @@ def test_claims_there_are_as_large_as_they_may_be(pair: Pair) -> None:
     assert w.claim(owned, max_bytes=size).ids == [b"large"]
 
 
-def test_the_largest_of_those_that_arrive_is_known(pair: Pair) -> None:
-    w.enqueue(pair.b, ["there"], b"of b")
+@pytest.mark.parametrize("there", [False, True])
+def test_the_largest_of_those_that_arrive_is_known(pair: Pair, there: bool) -> None:
+    if there:
+        w.enqueue(pair.b, ["there"], b"of b")
     w.enqueue(pair.a, ["large"], payload=b'{"text": "%s"}' % (b"x" * 1000))
     w.enqueue(pair.a, ["middle"], payload=b'{"text": "%s"}' % (b"x" * 100))
     pair.freeze(b"g")

@@ -14,7 +14,7 @@ local c, j, mg, g = base .. ':c', base .. ':j', base .. ':mg', base .. ':g:' .. 
 -- uses: delay, holder_of, raise_largest, newest_cut, forget_soon, wake, until_release, is_held
 check_hashes('c', 'j', 'cx', 'mg', 'at', 'cr', 'er', 'ua', 'ht', 'u', 'uk', 'ex', 'lm')
 -- uses: probe_managed
-redis.call('ZCARD', base .. ':dead')
+local all_dead = redis.call('ZCARD', base .. ':dead') >= redis.call('HLEN', j)
 redis.call('ZCARD', base .. ':du')
 redis.call('SCARD', base .. ':mv')
 redis.call('SCARD', base .. ':ll')
@@ -24,7 +24,8 @@ local record = ours('HMGET', g, 'state', 'arrived') or {}
 local counted, arrived = is_state(record[1]), record[2]
 local jobs = count_lanes(group, counted)
 -- uses: make_way
-local at, status, lanes, largest = 4 + 2 * n, {}, {}, redis.call('HGET', c, 'largest')
+local at, status, lanes = 4 + 2 * n, {}, {}
+local largest = redis.call('HGET', c, 'largest') or all_dead and '0'
 redis.call('HSET', g, 'moving', ARGV[1], unpack(ARGV, 4, at - 1))
 redis.call('SADD', base .. ':mv', group)
 local cut = newest_cut(redis.call('HGET', g, 'cancelled_at'))
