@@ -192,6 +192,11 @@ class PairMachine(PartitionMachine):
         if self.go_home(group):
             super().cancel_group_a_step(group)
 
+    @rule(group=st.sampled_from(GROUPS))
+    def cancel_group_to_its_end(self, group: bytes) -> None:
+        if self.go_home(group):
+            super().cancel_group_to_its_end(group)
+
     @rule(group=st.sampled_from(GROUPS), on=st.sampled_from((False, False, True)))
     def hold(self, group: bytes, on: bool) -> None:
         if self.go_home(group):
