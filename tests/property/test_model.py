@@ -108,7 +108,7 @@ def test_homes_of_limits_do_what_the_model_says(model_url: str) -> None:
 @pytest.mark.timeout(0 if EXAMPLES else 120)
 def test_slots_move_as_the_model_says(model_url: str) -> None:
     machine = type("Machine", (MovesMachine,), {"url": model_url})
-    examples = EXAMPLES // 2 or 18
+    examples = EXAMPLES // 2 or 14
 
     run_state_machine_as_test(machine, settings=settings(PROFILE, max_examples=examples))
 
