@@ -62,7 +62,7 @@ test-browser: $(VENV)/.installed-browser ## the page in a real Chromium, which r
 	$(BIN)/python -m tests.browser
 
 model: $(VENV)/.installed-dev ## walk every script beside a model, MODEL_EXAMPLES=2000 times 80 steps
-	MODEL_EXAMPLES=$(MODEL_EXAMPLES) MODEL_STEPS=80 $(PYTEST) tests/property/test_model.py -k says
+	MODEL_EXAMPLES=$(MODEL_EXAMPLES) MODEL_STEPS=80 $(PYTEST) tests/property/test_model.py -k say
 
 explore: $(VENV)/.installed-dev ## run all property tests on new random examples, EXAMPLES=2000 of each
 	EXAMPLES=$(EXAMPLES) $(PYTEST) -n $(WORKERS) --dist loadgroup -m hypothesis --ignore=tests/property/test_model.py

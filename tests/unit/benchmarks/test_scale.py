@@ -59,5 +59,12 @@ def test_the_page_has_a_row_of_each_measure() -> None:
         "due together",
         "that die",
         "cancel of",
+        "with `sized`",
+        "groups of a job",
+        "groups in turn",
+        "rounds until",
+        "payloads of",
+        "a small job's start",
+        "80 % load",
     ):
         assert word in table
