@@ -8,13 +8,12 @@ from time import monotonic, sleep
 
 from benchmarks.owners import report, take_over
 from benchmarks.rig import Rig, rig
-from benchmarks.scale.processes import cycles, lost_decisions, running
+from benchmarks.scale.processes import coordinating, cycles, lost_decisions
 from benchmarks.scale.rows import Row
 from coordinator.core.overlays.shadowing import candidate_text
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs.leader import verbs as lead
 
-_URL = r"metrics=(http\S+)"
 _SHADOW = "pwqd"
 _FIRST_S, _S = 6.0, 20.0
 
@@ -27,13 +26,7 @@ def deciding(scale: float) -> Iterator[Row]:
         rows = ({"i": i} for i in range(10 * count))
         r.pool.enqueue_many("noop", rows, partition_key=lambda row: f"g{row['i']}")
         _begin_shadow(r)
-        told = {
-            "QUEUEPOOL_URL": r.server.url,
-            "QUEUEPOOL_PARTITIONS": str(count),
-            "COORDINATOR_GRPC_PORT": "0",
-        }
-        with running("coordinator", **told) as seen:
-            url = seen.says(_URL)[1]
+        with coordinating(r.server.url, count) as (seen, url):
             before = _after(url, _FIRST_S, owners)
             cpu_s = seen.cpu_s()
             now = _after(url, _S, owners)

@@ -13,10 +13,9 @@ from time import monotonic, sleep
 
 from benchmarks.rig import rig
 from benchmarks.scale import crowds, deciding, shapes
-from benchmarks.scale.processes import Seen, cycles, fetched, lost_decisions, running
+from benchmarks.scale.processes import Seen, coordinating, cycles, fetched, lost_decisions, running
 from benchmarks.scale.rows import Row
 
-_URL = r"metrics=(http\S+)"
 _CYCLES, _FIRST = 15, 3  # the first cycles read what others have read already
 _REUSED_S = 3.0
 
@@ -28,13 +27,7 @@ def coordinator(scale: float) -> Iterator[Row]:
         with rig(count) as r:
             rows = ({"i": i} for i in range(2 * count))
             r.pool.enqueue_many("noop", rows, partition_key=lambda row: f"key-{row['i']}")
-            told = {
-                "QUEUEPOOL_URL": r.server.url,
-                "QUEUEPOOL_PARTITIONS": str(count),
-                "COORDINATOR_GRPC_PORT": "0",
-            }
-            with running("coordinator", **told) as seen:
-                url = seen.says(_URL)[1]
+            with coordinating(r.server.url, count) as (seen, url):
                 while (begun := cycles(url))[0] < _FIRST:
                     sleep(1)
                 cpu_s = seen.cpu_s() + r.server_cpu_s()

@@ -68,6 +68,18 @@ def running(*words: str, **environment: str) -> Iterator[Seen]:
             process.wait()
 
 
+@contextmanager
+def coordinating(url: str, partitions: int) -> Iterator[tuple[Seen, str]]:
+    """Run a coordinator of so many partitions on a server; yield it, and where its metrics are."""
+    told = {
+        "QUEUEPOOL_URL": url,
+        "QUEUEPOOL_PARTITIONS": str(partitions),
+        "COORDINATOR_GRPC_PORT": "0",
+    }
+    with running("coordinator", **told) as seen:
+        yield seen, seen.says(r"metrics=(http\S+)")[1]
+
+
 def fetched(url: str) -> str:
     """Return a page."""
     with urllib.request.urlopen(url) as reply:  # noqa: S310 - of a process of ours

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
+from coordinator.policy.baseline import Baseline
 from coordinator.policy.demand import Demand, busy_workers
 from coordinator.policy.gain_check import GainCheckSettings, Verdict, Window
 from coordinator.policy.model import Reading
@@ -27,32 +28,6 @@ _PROBE_S = 20.0  # by which a ceiling may last longer, for a probe
 _STALE_S = 1.5  # counts of a consumer that is silent for longer show no step
 _KEEP_S = 20.0  # of a window in which nothing changes, or of a trial that was interrupted
 _NONE = Window()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
-    """What was finished before a step.
-
-    cautious: by as many as there were, all busy for one cycle at most, so rather too few. sure: a
-    step of any size may follow it, before the verdict.
-    """
-
-    workers: float
-    cycles: float
-    finished: float
-    per_s: float
-    cautious: bool = False
-    sure: bool = True
-
-    @property
-    def sure_share(self) -> float:
-        """Return the share of the completions that the workers surely made in that time.
-
-        Each may have begun one of a single cycle before it.
-        """
-        if self.cautious or self.cycles >= 2:
-            return 1.0
-        return max(1 - self.workers / self.finished, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

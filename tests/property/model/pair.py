@@ -23,7 +23,7 @@ from tests.property.model.machine import OWN_IDS, picks, tiers
 from tests.property.model.names import GROUPS, group_of, slot_of
 from tests.property.model.process import call, enqueue_verb
 from tests.property.model.routes import Record, routed
-from tests.property.model.rules import PartitionMachine
+from tests.property.model.rules import GROUP_SETTINGS, PartitionMachine
 from tests.property.model.space import Space, read
 from tests.property.model.state import State
 
@@ -183,8 +183,7 @@ class PairMachine(PartitionMachine):
     @rule(pick=st.integers(0, 40))
     @precondition(lambda self: self.state.jobs)
     def cancel(self, pick: int) -> None:
-        ids = [*sorted(self.state.jobs, reverse=True), *OWN_IDS]
-        if slot_of(group_of(ids[pick % len(ids)])) not in self.record.closed:
+        if slot_of(group_of(self.picked(pick))) not in self.record.closed:
             super().cancel(pick)
 
     @rule(group=st.sampled_from(GROUPS))
@@ -202,14 +201,7 @@ class PairMachine(PartitionMachine):
         if self.go_home(group):
             super().hold(group, on)
 
-    @rule(
-        group=st.sampled_from(GROUPS),
-        most=st.sampled_from((None, None, 0, 1, 3)),
-        serial=st.sampled_from((None, False, True)),
-        weight=st.sampled_from((None, None, 1, 3)),
-        tier=st.sampled_from((None, None, None, produce.OWN_TIERS, 0, 1, 3)),
-        keep_s=st.sampled_from((0, 0, 0, 1500, 100_000)),
-    )
+    @rule(**GROUP_SETTINGS)
     def configure(self, group: bytes, **settings: Any) -> None:
         if self.go_home(group):
             super().configure(group, **settings)

@@ -19,6 +19,15 @@ from tests.property.model.process import FENCED, Life
 from tests.property.model.records import Book, Place
 from tests.property.model.space import read
 
+GROUP_SETTINGS: dict[str, Any] = {
+    "group": st.sampled_from(GROUPS),
+    "most": st.sampled_from((None, None, 0, 1, 3)),
+    "serial": st.sampled_from((None, False, True)),
+    "weight": st.sampled_from((None, None, 1, 3)),
+    "tier": st.sampled_from((None, None, None, produce.OWN_TIERS, 0, 1, 3)),
+    "keep_s": st.sampled_from((0, 0, 0, 1500, 100_000)),
+}
+
 
 class PartitionMachine(BatchesMachine):
     """One partition on a real server, a model of it, and the processes that work on it."""
@@ -124,11 +133,15 @@ class PartitionMachine(BatchesMachine):
 
     # Whoever cancels, operators, the leading coordinator
 
+    def picked(self, pick: int) -> bytes:
+        """Return a job to cancel: one that there is, or one that there may not be."""
+        ids = [*sorted(self.state.jobs, reverse=True), *OWN_IDS]
+        return ids[pick % len(ids)]
+
     @rule(pick=st.integers(0, 40))
     @precondition(lambda self: self.state.jobs)
     def cancel(self, pick: int) -> None:
-        ids = [*sorted(self.state.jobs, reverse=True), *OWN_IDS]
-        job_id = ids[pick % len(ids)]
+        job_id = self.picked(pick)
         assert self.run(produce.cancel(job_id.decode())) == enqueueing.cancel(self.state, job_id)
 
     @rule(group=st.sampled_from(GROUPS))
@@ -166,14 +179,7 @@ class PartitionMachine(BatchesMachine):
         verb = produce.configure(group, hold=on)
         assert self.run(verb) == enqueueing.hold(self.state, group, on=on)
 
-    @rule(
-        group=st.sampled_from(GROUPS),
-        most=st.sampled_from((None, None, 0, 1, 3)),
-        serial=st.sampled_from((None, False, True)),
-        weight=st.sampled_from((None, None, 1, 3)),
-        tier=st.sampled_from((None, None, None, produce.OWN_TIERS, 0, 1, 3)),
-        keep_s=st.sampled_from((0, 0, 0, 1500, 100_000)),
-    )
+    @rule(**GROUP_SETTINGS)
     def configure(
         self,
         group: bytes,
