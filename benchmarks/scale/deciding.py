@@ -28,16 +28,13 @@ def deciding(scale: float) -> Iterator[Row]:
         _begin_shadow(r)
         with coordinating(r.server.url, count) as (seen, url):
             before = _after(url, _FIRST_S, owners)
-            cpu_s = seen.cpu_s()
             now = _after(url, _S, owners)
-            cpu_s = seen.cpu_s() - cpu_s
             private_mb = seen.private_mb()
             seen.says(f"shadow: {_SHADOW} .*runs beside")
             lost = lost_decisions(seen.text())
     did = now[0] - before[0]
     what = f"of {count:,} partitions with `sized`, all decisions kept, and a shadow"
     yield Row(f"a cycle {what}", (now[1] - before[1]) / did * 1000, 120, "ms")
-    yield Row(f"CPU of a coordinator for a cycle {what}", cpu_s / did * 1000, 120, "ms")
     yield Row(f"memory of its own of a coordinator {what}", private_mb, 150, "MB")
     yield Row(f"decisions lost {what}", lost, 0, "")
 

@@ -1,5 +1,8 @@
 """One cycle of decisions. Pure: from observations and memories to a plan.
 
+Observations may be considered one after another while others are still on their way; what they ask
+for is settled together.
+
     no fresh observation      hold: nothing is pending, no state moves
     first observation, a gap  adopt the count that the consumer reports, decide nothing yet
     set manually              that count, until it expires; then the policy from there
@@ -83,7 +86,18 @@ class Planner:
         manual: partition -> workers set manually. epoch: of the leader, for command ids. now_ms: by
         a server's clock, for schedules.
         """
-        after, decisions, notable = dict(memories), [], []
+        planning = self.begin(memories, manual, now_ms=now_ms)
+        planning.consider(observations)
+        return planning.plan(epoch, now_s)
+
+    def begin(
+        self,
+        memories: Mapping[int, PartitionMemory],
+        manual: Mapping[int, int],
+        *,
+        now_ms: int = 0,
+    ) -> Planning:
+        """Begin a plan, whose observations are still to come."""
         rules = rules_at(now_ms, self.limits, self.overrides)
         ruler = Ruler(
             policy=self.policy,
@@ -92,47 +106,16 @@ class Planner:
             cycle_s=self.cycle_s,
             forget_s=self.forget_s,
         )
-        drafts = [
-            ruler.draft(memories.get(seen.partition, _UNKNOWN), seen, manual.get(seen.partition))
-            for seen in observations
-        ]
-        settled = self._settled(ruler, drafts)
-        for seen, ruled in zip(observations, settled, strict=True):
-            before = memories.get(seen.partition, _UNKNOWN)
-            memory, decision = (
-                self._command(epoch, *ruled, seen, now_s) if ruled[1].inputs is not None else ruled
-            )
-            memory, is_notable = _noted(memory, decision, before, now_s)
-            after[seen.partition] = memory
-            if is_notable:
-                notable.append(decision)
-            decisions.append(decision)
-        return CyclePlan(memories=after, decisions=tuple(decisions), notable=tuple(notable))
+        return Planning(self, ruler, memories, manual, now_ms)
 
-    def _settled(
-        self, ruler: Ruler, drafts: Sequence[Draft]
-    ) -> Iterator[tuple[PartitionMemory, PartitionDecision]]:
-        """Yield what becomes of each draft, in order, under the budget of all."""
-        granted, why = dict[int, int](), ""
-        budget, name = self._budget(ruler.rules.budget)
-        if budget is not None:
-            asks = {draft.partition: ruler.ask(draft) for draft in drafts}
-            open_ = [ask for ask in asks.values() if ask is not None]
-            fixed = sum(d.taken for d in drafts if asks[d.partition] is None)
-            granted = dict(divide(budget, fixed, open_))
-            wanted = fixed + sum(ask.asked for ask in open_)
-            why = f"{wanted} are wanted of {budget} {name}"
-        for draft in drafts:
-            yield ruler.settle(draft, granted.get(draft.partition, draft.decision.target), why)
-
-    def _budget(self, own: int | None) -> tuple[int | None, str]:
-        """Return the workers for all partitions, and what they are in words."""
+    def budget(self, own: int | None) -> tuple[int | None, str]:
+        """Return the workers for all partitions, and what they are in words. own: of the rules."""
         room = self.room
         if room is None or (own is not None and own <= room.workers):
             return own, "for all partitions"
         return room.workers, f"for this pool, of {room.total} for all pools"
 
-    def _command(
+    def command(
         self,
         epoch: int,
         memory: PartitionMemory,
@@ -140,6 +123,7 @@ class Planner:
         seen: Observation,
         now_s: float,
     ) -> tuple[PartitionMemory, PartitionDecision]:
+        """Return a decision with the command that it needs, and the memory of that."""
         owner = seen.state.owner if seen.state is not None else None
         if owner is None:
             return memory, decision
@@ -177,6 +161,74 @@ class Planner:
         wait_s = self.command_ttl_s if heard else 2 * self.cycle_s
         # Half a cycle of slack: cycles never have exactly their nominal length.
         return now_s - pending.at_s < wait_s - self.cycle_s / 2
+
+
+class Planning:
+    """A plan in the making: what it considers is settled together in the end."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        ruler: Ruler,
+        memories: Mapping[int, PartitionMemory],
+        manual: Mapping[int, int],
+        now_ms: int,
+    ) -> None:
+        self.planner, self.memories, self.manual, self.now_ms = planner, memories, manual, now_ms
+        self._ruler = ruler
+        self._drafts: list[tuple[Observation, Draft]] = []
+
+    @property
+    def observations(self) -> list[Observation]:
+        """Return what was considered; after `plan`, in the order of partitions."""
+        return [seen for seen, _ in self._drafts]
+
+    def consider(self, observations: Sequence[Observation]) -> None:
+        """Draft what these partitions ask for."""
+        draft, memory_of, by_hand = self._ruler.draft, self.memories.get, self.manual.get
+        for seen in observations:
+            number = seen.partition
+            self._drafts.append((seen, draft(memory_of(number, _UNKNOWN), seen, by_hand(number))))
+
+    def plan(self, epoch: int, now_s: float) -> CyclePlan:
+        """Return what to do about all that was considered, in the order of partitions."""
+        self._drafts.sort(key=_partition_of)
+        after, decisions, notable = dict(self.memories), [], []
+        settled = self._settled([draft for _, draft in self._drafts])
+        for (seen, _), ruled in zip(self._drafts, settled, strict=True):
+            before = self.memories.get(seen.partition, _UNKNOWN)
+            memory, decision = (
+                self.planner.command(epoch, *ruled, seen, now_s)
+                if ruled[1].inputs is not None
+                else ruled
+            )
+            memory, is_notable = _noted(memory, decision, before, now_s)
+            after[seen.partition] = memory
+            if is_notable:
+                notable.append(decision)
+            decisions.append(decision)
+        return CyclePlan(memories=after, decisions=tuple(decisions), notable=tuple(notable))
+
+    def _settled(
+        self, drafts: Sequence[Draft]
+    ) -> Iterator[tuple[PartitionMemory, PartitionDecision]]:
+        """Yield what becomes of each draft, in order, under the budget of all."""
+        ruler = self._ruler
+        granted, why = dict[int, int](), ""
+        budget, name = self.planner.budget(ruler.rules.budget)
+        if budget is not None:
+            asks = {draft.partition: ruler.ask(draft) for draft in drafts}
+            open_ = [ask for ask in asks.values() if ask is not None]
+            fixed = sum(d.taken for d in drafts if asks[d.partition] is None)
+            granted = dict(divide(budget, fixed, open_))
+            wanted = fixed + sum(ask.asked for ask in open_)
+            why = f"{wanted} are wanted of {budget} {name}"
+        for draft in drafts:
+            yield ruler.settle(draft, granted.get(draft.partition, draft.decision.target), why)
+
+
+def _partition_of(drafted: tuple[Observation, Draft]) -> int:
+    return drafted[1].decision.partition
 
 
 def _noted(

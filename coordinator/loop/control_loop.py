@@ -2,6 +2,8 @@
 
     renew the lead -> observe every partition -> if leading: decide, send -> publish -> pause
 
+What is observed is considered while other partitions still answer, and decided together.
+
 A standby runs the same turns without deciding, so it answers status and takes over from one turn to
 the next. A server that is down does not fail a turn: nothing is observed there, so nothing changes
 there. Other threads see only snapshots (`store`).
@@ -15,7 +17,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 from coordinator.core.events import (
@@ -26,7 +28,7 @@ from coordinator.core.events import (
     LeadUnknown,
     TurnFailed,
 )
-from coordinator.core.model import LeaseStatus, Observation
+from coordinator.core.model import LeaseStatus
 from coordinator.core.planner import Planner
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
@@ -157,10 +159,12 @@ class ControlLoop:
             parts.scaling.look()
         self._note_lead(lease)
         yield
-        observations = parts.observer.observe()
-        yield
         leader, term = lease.leader, self._term
-        self._act(leader, observations)
+        deciding = self._begin(leader)
+        observations = parts.observer.observe(ignore if deciding is None else deciding.consider)
+        yield
+        if deciding is not None and parts.leadership.leads():
+            deciding.act(parts.observer.finished_per_s)
         self._cycle += 1
         leads = parts.leadership.leads()
         snapshot = parts.views.snapshot(
@@ -184,19 +188,15 @@ class ControlLoop:
             term.hand_over()
         return lease
 
-    def _act(self, leader: Leader | None, observations: Sequence[Observation]) -> None:
-        """Decide and command, while this process leads."""
+    def _begin(self, leader: Leader | None) -> Term | None:
+        """Begin a cycle of decisions while this process leads."""
         parts, term = self._parts, self._term
         knows = parts.scaling.is_known  # else it might break a hold
-        if knows and term is not None and leader is not None and parts.leadership.leads():
-            term.adopt(self._planner())
-            manual = {number: workers for number, (workers, _until) in leader.manual.items()}
-            term.act(
-                observations,
-                manual,
-                now_ms=leader.now_ms,
-                finished_per_s=parts.observer.finished_per_s,
-            )
+        if not knows or term is None or leader is None or not parts.leadership.leads():
+            return None
+        manual = {number: workers for number, (workers, _until) in leader.manual.items()}
+        term.begin(self._planner(), manual, now_ms=leader.now_ms)
+        return term
 
     def _planner(self) -> Planner:
         """Return what decides now: the same object for as long as it decides the same."""

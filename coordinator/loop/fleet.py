@@ -1,15 +1,19 @@
-"""All partitions at once: one round trip per server, and no server waits for another.
+"""All partitions at once, a few round trips per server, and no server waits for another.
 
-A server that does not respond costs its own partitions their replies and the others nothing:
-the round trips run concurrently, each limited by the request timeout.
+A server that does not respond costs its own partitions their replies and the others nothing: each
+server is asked on a thread of its own, and not again in a run after a call that failed. The replies
+to one round trip are read while the server works on the next: it takes as long for many partitions
+as reading them does.
 
 A route that changes is taken at the beginning of a cycle, so that a cycle is of one route.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 from coordinator.loop.crew import Crew
@@ -20,7 +24,9 @@ from queuepool.servers import Port, Reply
 from queuepool.verbs import Verb
 
 _MAX_SIDE_BY_SIDE = 16
+_ROUND_TRIP = 125  # calls
 Call = tuple[int, Verb[Any]]
+_Answer = tuple[Sequence[int], Sequence[Reply]]  # places of calls, and what was replied to them
 
 
 class Fleet:
@@ -55,35 +61,64 @@ class Fleet:
 
     def run(self, calls: Sequence[Call]) -> list[Reply]:
         """Run (partition, verb) calls; one reply each, in order, errors in their places."""
-        places: dict[str, list[int]] = {}
-        for place, (partition, _verb) in enumerate(calls):
-            places.setdefault(self._placement[partition], []).append(place)
-        batches = [(name, [calls[i] for i in where]) for name, where in places.items()]
-        if len(batches) < 2:
-            answers = [self._ask(*batch) for batch in batches]
-        else:
-            futures = [self._begin(*batch) for batch in batches]
-            answers = [future.result() for future in futures]
         replies: list[Reply] = [None] * len(calls)
-        for where, answer in zip(places.values(), answers, strict=True):
-            for place, reply in zip(where, answer, strict=True):
+        for places, some in self.stream(calls):
+            for place, reply in zip(places, some, strict=True):
                 replies[place] = reply
         return replies
 
-    def _begin(self, name: str, calls: Sequence[Call]) -> Future[list[Reply]]:
-        try:
-            return self._crew.submit(lambda: self._ask(name, calls))
-        except UnavailableError:  # no thread for it: one server after another, in this thread
-            done: Future[list[Reply]] = Future()
-            done.set_result(self._ask(name, calls))
-            return done
+    def stream(self, calls: Sequence[Call]) -> Iterator[_Answer]:
+        """Run (partition, verb) calls; yield replies as they come, and their places in `calls`."""
+        places: dict[str, list[int]] = {}
+        for place, (partition, _verb) in enumerate(calls):
+            places.setdefault(self._placement[partition], []).append(place)
+        answers = SimpleQueue[_Answer | Future[None]]()
+        is_small = len(places) < 2 and len(calls) <= _ROUND_TRIP
+        for name, where in places.items():
+            ask = partial(self._ask, name, where, calls, answers.put)
+            asked = _done(ask) if is_small else self._begin(ask)
+            asked.add_done_callback(answers.put)
+        left = len(places)
+        while left:
+            answer = answers.get()
+            if isinstance(answer, Future):
+                answer.result()  # raises what it did
+                left -= 1
+            else:
+                yield answer
 
-    def _ask(self, name: str, calls: Sequence[Call]) -> list[Reply]:
+    def _begin(self, ask: Callable[[], None]) -> Future[None]:
         try:
-            return self._servers[name].run_many([(self._keys[n], verb) for n, verb in calls])
-        except QueuePoolError as error:
-            return [error] * len(calls)
+            return self._crew.submit(ask)
+        except UnavailableError:  # no thread for it: one server after another, in this thread
+            return _done(ask)
+
+    def _ask(
+        self,
+        name: str,
+        places: Sequence[int],
+        calls: Sequence[Call],
+        answer: Callable[[_Answer], None],
+    ) -> None:
+        server, failure = self._servers[name], None
+        for i in range(0, len(places), _ROUND_TRIP):
+            some = places[i : i + _ROUND_TRIP]
+            batch = [(self._keys[calls[place][0]], calls[place][1]) for place in some]
+            replies: list[Reply] = []
+            if failure is None:
+                try:
+                    replies = server.run_many(batch)
+                except QueuePoolError as error:
+                    failure = error
+            answer((some, replies if failure is None else [failure] * len(some)))
 
     def close(self) -> None:
         """Release the helper threads. Idempotent; does not wait for a hanging server."""
         self._crew.close()
+
+
+def _done(ask: Callable[[], None]) -> Future[None]:
+    ask()
+    done = Future[None]()
+    done.set_result(None)
+    return done

@@ -1,11 +1,12 @@
-"""Observes every partition: one round trip per server, whose failure affects only itself."""
+"""Observes every partition: a few round trips per server, whose failure affects only itself."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from coordinator.core.events import ObservationFailed
 from coordinator.core.model import Observation, finished_total
@@ -41,32 +42,39 @@ class Observer:
         self.paces: dict[int, Pace] = {}
         self.reached: dict[str, bool] = dict.fromkeys(fleet.servers, False)
 
-    def observe(self) -> Sequence[Observation]:
-        """Return one observation per partition, in order. Does not raise if a server is down."""
+    def observe(
+        self, consider: Callable[[Sequence[Observation]], object] = ignore
+    ) -> Sequence[Observation]:
+        """Return one observation per partition, in order. Does not raise if a server is down.
+
+        consider: told some of them as they come, while servers work on the next.
+        """
         self._fleet.follow()
         if len(self._verbs) != len(self._fleet.partitions):
             self._verbs = [(n, observe(n)) for n in self._fleet.partitions]
-        replies = self._fleet.run(self._verbs)
-        at_s = self._clock()
-        seen: list[Observation] = []
-        failed: dict[str, list[Observation]] = {}
-        for (number, verb), reply in zip(self._verbs, replies, strict=True):
-            try:
-                observation = Observation(partition=number, at_s=at_s, state=verb.read(reply))
-            except QueuePoolError as error:
-                observation = Observation(partition=number, at_s=at_s, problem=str(error)[:300])
-                failed.setdefault(self._fleet.server_of(number), []).append(observation)
-            self._measure(observation)
-            seen.append(observation)
-        self._note_servers(seen, failed)
-        return seen
+        seen: dict[int, Observation] = {}
+        for places, replies in self._fleet.stream(self._verbs):
+            at_s = self._clock()
+            some = [
+                _read(*self._verbs[place], reply, at_s)
+                for place, reply in zip(places, replies, strict=True)
+            ]
+            for observation in some:
+                self._measure(observation)
+                seen[observation.partition] = observation
+            consider(some)
+        observations = [seen[number] for number in self._fleet.partitions]
+        self._note_servers(observations)
+        return observations
 
-    def _note_servers(
-        self, seen: Sequence[Observation], failed: Mapping[str, Sequence[Observation]]
-    ) -> None:
+    def _note_servers(self, seen: Sequence[Observation]) -> None:
         held = dict.fromkeys(self._fleet.servers, 0)
+        failed: dict[str, list[Observation]] = {}
         for observation in seen:
-            held[self._fleet.server_of(observation.partition)] += 1
+            name = self._fleet.server_of(observation.partition)
+            held[name] += 1
+            if observation.state is None:
+                failed.setdefault(name, []).append(observation)
         self.reached = {n: len(failed.get(n, ())) < count for n, count in held.items()}
         for name, missing in failed.items():
             numbers = tuple(observation.partition for observation in missing)
@@ -87,3 +95,10 @@ class Observer:
             keep, worker_s = math.exp(-passed_s / _PACE_S), now.running * passed_s
             self.paces[seen.partition] = pace.faded(keep, ended, worker_s)
         self._last[seen.partition] = now
+
+
+def _read(number: int, verb: Verb[PartitionState], reply: Any, at_s: float) -> Observation:
+    try:
+        return Observation(partition=number, at_s=at_s, state=verb.read(reply))
+    except QueuePoolError as error:
+        return Observation(partition=number, at_s=at_s, problem=str(error)[:300])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 
 from coordinator.core import checkpoint
 from coordinator.core.events import CommandFailed, CommandRefused, CommandSent, Decided, RecordsLost
@@ -44,7 +44,8 @@ class Term:
     ) -> None:
         self.epoch, self.cycle = epoch, 0
         self.memories: Mapping[int, PartitionMemory] = {}
-        self._planner, self._fleet, self._book = planner, fleet, book
+        self._planning = planner.begin(self.memories, {})
+        self._fleet, self._book = fleet, book
         self._may_act, self._emit, self._clock = may_act, emit, clock
         self._publish = publish
         self._acted: Cycle | None = None
@@ -53,24 +54,23 @@ class Term:
         self._checkpointed: set[int] = set()
         self._outcomes = Outcomes()
 
-    def adopt(self, planner: Planner) -> None:
-        """Plan by another planner from the next cycle on; memories stay."""
-        self._planner = planner
-
-    def act(
-        self,
-        observations: Sequence[Observation],
-        manual: Mapping[int, int],
-        *,
-        now_ms: int,
-        finished_per_s: Mapping[int, float],
-    ) -> None:
-        """Do everything that one cycle requires. Does not raise if a server is down."""
+    def begin(self, planner: Planner, manual: Mapping[int, int], *, now_ms: int) -> None:
+        """Begin a cycle by this planner; memories stay. Does not raise if a server is down."""
         self.cycle += 1
+        self._planning = planner.begin(self.memories, manual, now_ms=now_ms)
+        self._fleet.follow()
         self._announce()
+
+    def consider(self, observations: Sequence[Observation]) -> None:
+        """Consider some of the partitions; nothing is decided yet."""
         # Until the older leader is locked out there, nothing may be decided.
-        ours = [seen for seen in observations if seen.partition in self._announced]
-        cycle, plan = self._plan(ours, manual, now_ms)
+        announced = self._announced
+        self._planning.consider([seen for seen in observations if seen.partition in announced])
+
+    def act(self, finished_per_s: Mapping[int, float]) -> None:
+        """Do all that follows from what was considered. Does not raise if a server is down."""
+        cycle, plan = self._plan()
+        ours, now_ms = cycle.observations, cycle.now_ms
         self._write(plan, ours)
         times_ms = {seen.partition: seen.state.observed_ms for seen in ours if seen.state}
         for decision in plan.notable:
@@ -97,29 +97,31 @@ class Term:
             self._publish(self._acted)
             self._acted = None
 
-    def _plan(
-        self, observations: Sequence[Observation], manual: Mapping[int, int], now_ms: int
-    ) -> tuple[Cycle, CyclePlan]:
+    def _plan(self) -> tuple[Cycle, CyclePlan]:
+        planning, now_s = self._planning, self._clock()
+        plan = planning.plan(self.epoch, now_s)
         cycle = Cycle(
-            planner=self._planner,
+            planner=planning.planner,
             epoch=self.epoch,
-            memories=self.memories,
-            observations=observations,
-            manual=manual,
-            now_s=self._clock(),
-            now_ms=now_ms,
-            plan=None,
+            memories=planning.memories,
+            observations=planning.observations,
+            manual=planning.manual,
+            now_s=now_s,
+            now_ms=planning.now_ms,
+            plan=plan,
         )
-        plan = cycle.planned_by(self._planner)
         self.memories = plan.memories
-        return replace(cycle, plan=plan), plan
+        return cycle, plan
 
     def _announce(self) -> None:
         numbers = [n for n in self._fleet.partitions if n not in self._announced]
         if not numbers or not self._may_act():
             return
         noop = ScaleCommand(partition=0, sequence=0, type="NOOP", target=0, reason="a new leader")
-        verbs = [_command(self.epoch, noop, n, ttl_s=self._planner.command_ttl_s) for n in numbers]
+        verbs = [
+            _command(self.epoch, noop, n, ttl_s=self._planning.planner.command_ttl_s)
+            for n in numbers
+        ]
         for call, reply in zip(verbs, self._fleet.run(verbs), strict=True):
             try:
                 accepted, newest = call[1].read(reply)
@@ -138,7 +140,7 @@ class Term:
             self._checkpointed,
             interval_s=self._checkpoint_interval_s,
         )
-        ttl_s = self._planner.command_ttl_s
+        ttl_s = self._planning.planner.command_ttl_s
         calls = [
             _command(self.epoch, command, command.partition, ttl_s=ttl_s) for command in commands
         ]
@@ -164,7 +166,7 @@ class Term:
     def _record(
         self, decision: PartitionDecision, at_ms: int, finished_per_s: float
     ) -> DecisionRecord:
-        policy, command = self._planner.policy, decision.command
+        policy, command = self._planning.planner.policy, decision.command
         by_hand = decision.mode is Mode.MANUAL
         return DecisionRecord(
             **{name: getattr(decision, name) for name in _OF_TARGETS},
@@ -175,7 +177,7 @@ class Term:
             version=0 if by_hand else policy.version,
             finished_per_s=finished_per_s,
             command=f"{self.epoch}-{command.sequence}" if command is not None else "",
-            record_version=self._planner.record_version,
+            record_version=self._planning.planner.record_version,
         )
 
 

@@ -166,7 +166,9 @@ def test_a_term_that_outlived_its_lead_emits_refusals_and_changes_nothing(
     term._may_act = lambda: True  # a process that was stopped in mid-cycle, and continues
 
     for _ in range(2):
-        term.act(old.loop._parts.observer.observe(), {0: 60}, now_ms=0, finished_per_s={})
+        term.begin(old.loop._planned, {0: 60}, now_ms=0)
+        old.loop._parts.observer.observe(term.consider)
+        term.act({})
 
     assert any(isinstance(event, CommandRefused) for event in refused)
     owner.obey()

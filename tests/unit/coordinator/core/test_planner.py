@@ -1,8 +1,11 @@
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.core.model import Mode, Observation
+from coordinator.core.overlays.values import parse
 from coordinator.core.planner import Planner, command_number
 from coordinator.policy import Limits, make_policy
 from queuepool.models import Owner
@@ -311,3 +314,33 @@ def test_holds_that_alternate_are_recorded_once_a_minute() -> None:
         notable += len(world.plan().notable)
 
     assert 2 <= notable <= 2 * 3 + 1
+
+
+@given(st.permutations(range(6)), st.integers(0, 6))
+def test_a_plan_is_the_same_however_its_observations_come(order: list[int], cut: int) -> None:
+    planner = Planner(policy=make_policy("sized"), overrides=parse({"budget": "40"}))
+    memories = planner.plan(EPOCH, {}, observed(0, range(6)), {}, 0.0).memories
+    manual = {4: 5}
+    expected = planner.plan(EPOCH, memories, observed(1, range(6)), manual, 1.0)
+    assert {one.partition for one in expected.decisions if "budget" in one.clamps}
+
+    planning = planner.begin(memories, manual)
+    planning.consider(observed(1, order[:cut]))
+    planning.consider(observed(1, order[cut:]))
+
+    assert planning.plan(EPOCH, 1.0) == expected
+    assert [seen.partition for seen in planning.observations] == list(range(6))
+
+
+def observed(second: int, partitions: Iterable[int]) -> list[Observation]:
+    """Return partitions of which all but 3 get more and more jobs."""
+    return [
+        Observation(
+            partition=n,
+            at_s=float(second),
+            state=state(
+                owner(), partition=n, backlog=1_000 * n * second * (n != 3), done=100 * second
+            ),
+        )
+        for n in partitions
+    ]

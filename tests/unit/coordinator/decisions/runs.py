@@ -33,14 +33,15 @@ class Story:
         self.epoch = verb.read(self.server.run(KEY, [verb])[0]).epoch
         self.book = DecisionBook(self.server, KEY, keep=1_000, partitions=2)
         self.clock = Clock()
+        self.planner = Planner(
+            policy=make_policy(policy),
+            limits=Limits(min_workers=2, max_workers=32),
+            overrides=parse({n.replace("__", "."): text for n, text in values.items()}),
+            record_version=7 if values else 0,
+        )
         self.term = Term(
             self.epoch,
-            planner=Planner(
-                policy=make_policy(policy),
-                limits=Limits(min_workers=2, max_workers=32),
-                overrides=parse({n.replace("__", "."): text for n, text in values.items()}),
-                record_version=7 if values else 0,
-            ),
+            planner=self.planner,
             fleet=Fleet(build({"main": "redis://x"}, 1, ""), Keyspace(), {"main": self.server}),
             book=self.book,
             may_act=lambda: True,
@@ -64,7 +65,9 @@ class Story:
             there = state(held, backlog=self.backlog, done=self.done, observed_ms=ms)
             there = replace(there, in_flight=self.busy)
             seen = Observation(partition=0, at_s=self.clock.now_s, state=there)
-            self.term.act([seen], {}, now_ms=ms, finished_per_s={0: float(finished)})
+            self.term.begin(self.planner, {}, now_ms=ms)
+            self.term.consider([seen])
+            self.term.act({0: float(finished)})
             self.workers = self.term.memories[0].target if self.term.memories else 2
         return self.records()
 

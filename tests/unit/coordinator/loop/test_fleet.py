@@ -64,6 +64,53 @@ def test_a_slow_server_does_not_make_the_others_wait(rig: Rig) -> None:
     assert rig.fleet.run([(n, Verb("status", [n], int)) for n in range(4)]) == [0, 1, 2, 3]
 
 
+def test_what_a_server_has_answered_is_read_while_it_works_on_the_rest(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coordinator.loop.fleet._ROUND_TRIP", 1)
+    read = threading.Event()
+
+    def second_after_first(_key: bytes, verb: Verb[Any]) -> Any:
+        assert verb.args[0] == 0 or read.wait(60.0), "nothing was read meanwhile"
+        return verb.args[0]
+
+    rig.a.answer, found = second_after_first, dict[int, Any]()
+    for places, replies in rig.fleet.stream([(n, Verb("status", [n], int)) for n in (0, 2)]):
+        read.set()
+        found.update(zip(places, replies, strict=True))
+
+    assert found == {0: 0, 1: 2}
+
+
+def test_a_server_that_fails_is_not_asked_again_in_a_run(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coordinator.loop.fleet._ROUND_TRIP", 1)
+
+    def away(_key: bytes, _verb: Verb[Any]) -> Any:
+        raise UnavailableError("fake: no answer")
+
+    rig.a.answer, rig.b.answer = lambda _key, verb: verb.args[0], away
+    calls = [(n, Verb("status", [n], int)) for n in (0, 1, 2, 3, 1)]
+
+    replies = rig.fleet.run(calls)
+
+    assert replies[:1] + replies[2:3] == [0, 2]
+    assert all(isinstance(reply, UnavailableError) for reply in (replies[1], *replies[3:]))
+    assert len(rig.b.asked) == 1
+
+
+def test_what_is_wrong_here_is_raised_and_not_taken_for_an_answer(rig: Rig) -> None:
+    def wrong(_key: bytes, _verb: Verb[Any]) -> Any:
+        raise KeyError("a fault of ours")
+
+    rig.a.answer = wrong
+    with pytest.raises(KeyError):
+        rig.fleet.run([(n, Verb("status", [n], int)) for n in range(4)])
+    with pytest.raises(KeyError):
+        rig.fleet.run([(0, Verb("status", [0], int))])
+
+
 def test_without_a_thread_the_servers_are_asked_one_after_the_other(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,9 +30,10 @@ class Rig:
         self.clock = Clock()
         self.topology = build({"main": "redis://fake"}, 2, "")
         self.fleet = Fleet(self.topology, Keyspace(), {"main": self.server})
+        self.planner = Planner(policy=make_policy("static", workers=12))
         self.term = Term(
             EPOCH,
-            planner=Planner(policy=make_policy("static", workers=12)),
+            planner=self.planner,
             fleet=self.fleet,
             book=DecisionBook(self.server, b"sys", keep=100),
             may_act=lambda: self.leads,
@@ -60,7 +61,10 @@ class Rig:
             )
             for n in (0, 1)
         ]
-        self.term.act(seen, {}, now_ms=1_000_000, finished_per_s={})
+        self.term.begin(self.planner, {}, now_ms=1_000_000)
+        self.term.consider(seen[1:])
+        self.term.consider(seen[:1])
+        self.term.act({})
 
     def scripts(self) -> list[str]:
         return [verb.script for _, verb in self.server.asked]
