@@ -126,7 +126,7 @@ def beside(scale: float) -> Iterator[Row]:
 
 def loaded(scale: float) -> Iterator[Row]:
     """Measure the starts of jobs of 10 ms that keep 8 workers busy for four fifths of the time."""
-    jobs = max(500, int(10_000 * scale))
+    jobs = max(500, int(40_000 * scale))
     with rig() as r:
         waits = starts.measure(
             r, jobs, gap_s=starts.exponential(0.8 * _WORKERS / 0.01), ms=10.0, workers=_WORKERS

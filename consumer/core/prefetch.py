@@ -7,9 +7,11 @@ memory. So the prefetch covers what the workers finish during one turn:
     prefetch      = 2 x ends per (turn + linger), and 0 when fewer than one job in four turns ends
 
 With jobs in memory no worker waits for the loop, so it lingers a moment and records several ends in
-one turn, which takes less interpreter time from the workers than a turn for each. It does not
-linger if it can make a full claim: for very short jobs, `most` is two such claims, and the server
-prepares one of them while the workers run the other.
+one turn, which takes less interpreter time from the workers than a turn for each. It lingers for
+at most half the time in which the workers take what is in memory, so that no worker runs out of
+jobs meanwhile; after a claim that found enough, that is longer than the linger. It does not linger
+if it can make a full claim: for very short jobs, `most` is two such claims, and the server prepares
+one of them while the workers run the other.
 
 A job in memory is missing from the backlog and cannot be overtaken by a smaller group, so the
 prefetch is kept minimal, and taken back when the workers stall (see Core.on_stall). Large bodies
@@ -51,13 +53,19 @@ class Prefetch(Struct):
             return 0
         if workers * self.turn_s < 0.25 * self.job_s:
             return 0
-        ends = workers * (self.turn_s + self.linger_s()) / max(self.job_s, 1e-6)
+        ends = workers * (self.turn_s + _linger_s(self.job_s)) / max(self.job_s, 1e-6)
         return min(self.most, int(2 * ends) + 1)
 
-    def linger_s(self) -> float:
-        """Return how long after a turn the next one may wait while jobs are in memory."""
-        return min(_LINGER_S, (self.job_s or 0.0) / 5)
+    def linger_s(self, queued: int, workers: int) -> float:
+        """Return how long after a turn the next one may wait while this many jobs are in memory."""
+        if self.job_s is None:
+            return 0.0
+        return min(_linger_s(self.job_s), queued * self.job_s / max(workers, 1) / 2)
 
     def stall_timeout_s(self) -> float:
         """Return how long the jobs in memory may wait without any execution ending."""
         return max(0.025, 4 * self.turn_s, 3 * (self.job_s or 0.0))
+
+
+def _linger_s(job_s: float) -> float:
+    return min(_LINGER_S, job_s / 5)

@@ -78,9 +78,10 @@ class TurnLoop:
         if wait_s > 0:
             return self._watched(wait_s)
         if workers.queued and not core.claims_much(now):
-            linger_s = self._last_turn_s + core.prefetch.linger_s() - now
-            if linger_s > 0:
-                yield Rest(linger_s)
+            linger_s = core.prefetch.linger_s(workers.queued, workers.alive)
+            left_s = self._last_turn_s + linger_s - now
+            if left_s > 0:
+                yield Rest(left_s)
                 return 0.0
         plan = core.plan(now)
         if not plan.verbs:

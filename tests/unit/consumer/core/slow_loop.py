@@ -37,7 +37,7 @@ class SlowLoop(World):
                 first_s = self._ends[0][0] if self._ends else until_s
                 self._pass(min(first_s - self.now, wait_s, self._until_stall_s()))
             elif self._queue and not self.core.claims_much(self.now):
-                self._pass(self.core.prefetch.linger_s())
+                self._pass(self.core.prefetch.linger_s(len(self._queue), self._workers))
                 self._turn()
             else:
                 self._turn()

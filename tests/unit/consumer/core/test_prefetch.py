@@ -41,15 +41,16 @@ def test_what_changed_is_unlearned() -> None:
     workers=st.integers(1, 4096),
     most=st.integers(0, 400),
     ended=st.integers(0, 400),
+    queued=st.integers(0, 400),
 )
 def test_it_stays_within_its_bounds(
-    job_s: float, turn_s: float, workers: int, most: int, ended: int
+    job_s: float, turn_s: float, workers: int, most: int, ended: int, queued: int
 ) -> None:
     ahead = Prefetch(most)
     for _ in range(3):
         ahead.turned(turn_s, ended, ended * job_s)
     assert 0 <= ahead.jobs(workers) <= most
-    assert 0 <= ahead.linger_s() <= 0.01
+    assert 0 <= ahead.linger_s(queued, workers) <= 0.01
     assert ahead.stall_timeout_s() >= 0.025
 
 
@@ -63,3 +64,20 @@ def test_nothing_is_claimed_ahead_while_bodies_fill_the_memory() -> None:
 
     assert ahead.jobs(8, open_bytes=MOST_BYTES - 1) > 8
     assert ahead.jobs(8, open_bytes=MOST_BYTES) == 0
+
+
+@given(job_s=st.floats(1e-4, 0.015), workers=st.integers(1, 256))
+def test_with_all_that_may_be_in_memory_it_lingers_in_full(job_s: float, workers: int) -> None:
+    ahead = learned(job_s, most=10**9)
+
+    full = ahead.linger_s(ahead.jobs(workers), workers)
+
+    assert full == pytest.approx(min(0.002, job_s / 5), rel=1e-6) or not ahead.jobs(workers)
+
+
+def test_with_little_in_memory_it_lingers_less_so_that_no_worker_waits() -> None:
+    ahead = learned(0.010)
+
+    assert ahead.linger_s(1, 8) == pytest.approx(0.010 / 8 / 2)
+    assert ahead.linger_s(0, 8) == 0
+    assert ahead.linger_s(5, 0) == pytest.approx(0.002)
