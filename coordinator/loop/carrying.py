@@ -130,15 +130,20 @@ class Carrier:
                     jobs[ways[slot]] += count
         return jobs
 
-    def drained(self, version: int, found: Mapping[Partition, Walked]) -> list[tuple[int, bytes]]:
-        """Freeze groups; return those of which jobs still run after a while, with their slots."""
+    def drained(
+        self, version: int, found: Mapping[Partition, Walked], *, closed: bool = False
+    ) -> list[tuple[int, bytes]]:
+        """Freeze groups; return those of which jobs still run after a while, with their slots.
+
+        closed: whether these are, so that what does not run is to stay as it is.
+        """
         self.tell(found, version)
         until_s = self._clock() + self._drain_s
         while True:
             running = [
                 (walked.slots[group], group)
                 for place, walked in found.items()
-                for group in self.freeze(place, version, walked.slots)
+                for group in self.freeze(place, version, walked.slots, closed=closed)
             ]
             if not running or self._clock() > until_s:
                 return running
@@ -204,12 +209,14 @@ class Carrier:
         verb = produce.configure(None, hold=held is not None, version=produce.ANY_VERSION)
         self._paced(self._pool.partition(number, source.pool).run, verb)
 
-    def freeze(self, place: Partition, version: int, groups: Mapping[bytes, int]) -> list[bytes]:
+    def freeze(
+        self, place: Partition, version: int, groups: Mapping[bytes, int], *, closed: bool
+    ) -> list[bytes]:
         """Let no job of groups start; return those of which some run."""
         names, running = list(groups), list[bytes]()
         for i in range(0, len(names), move.MAX_JOBS):
             page = {name: groups[name] for name in names[i : i + move.MAX_JOBS]}
-            counts = self._paced(place.run, move.freeze(version, page))
+            counts = self._paced(place.run, move.freeze(version, page, closed=closed))
             running += [name for name, n in zip(page, counts, strict=True) if n > 0]
         return running
 

@@ -260,7 +260,7 @@ class Mover:
         places = [*self._pool.places(source), *self._pool.places(dest)]
         self._carrier.tell(places, record.version)
         found = self._carrier.found(source, slots.__contains__)
-        running = self._carrier.drained(record.version, found)
+        running = self._carrier.drained(record.version, found, closed=True)
         if running:  # a job came and started before the slots were closed
             self._busy |= {slot for slot, _ in running}
             version = self._change(record, move.part(), moving="")

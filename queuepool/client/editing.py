@@ -54,7 +54,8 @@ def run_now(config: PoolConfig, job_id: str, partition: int | None) -> Steps[Job
     status = yield from locate(config, job_id, partition)
     of_pool = config.of(status.pool or DEFAULT_POOL)
     if status.state is JobState.DELAYED:
-        yield from ask(of_pool, status.partition, editing.hasten(job_id))
+        if (yield from ask(of_pool, status.partition, editing.hasten(job_id))) is None:
+            raise UnchangeableJobError(job_id, _WHY_NOT["moving"])
     elif status.state is JobState.DEAD:
         done = yield from ask(of_pool, status.partition, operate.replay([job_id]))
         if done.kept_out:

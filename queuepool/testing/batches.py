@@ -80,12 +80,15 @@ def cancel_batch(p: PartitionData, args: Args) -> Any:
 
 def cancel_children(p: PartitionData, args: Args) -> Any:
     """Cancel the jobs of batches; a script does it in steps, this in one."""
-    gone = asked = 0
+    gone = asked = left = 0
     wanted = set(args[2:])
     for job_id in [i for i in p.jobs if i[2:].rpartition(b"~")[0] in wanted and i not in p.dead]:
         body = p.jobs[job_id]
         if any(job_id in p.book(epoch) for epoch in p.epochs()):
             p.cancels[job_id], asked = p.now, asked + 1
+            continue
+        if p.is_closed(body):
+            left += 1
             continue
         gone += 1
         if p.delayed.remove(job_id):
@@ -96,7 +99,7 @@ def cancel_children(p: PartitionData, args: Args) -> Any:
         p.end_cancelled(job_id, body)
     if asked:
         p.wake(b"c")
-    return [b"0", gone, asked]
+    return [b"0", gone, asked, left]
 
 
 @routed(0)

@@ -12,7 +12,7 @@ from queuepool.testing.batch import FROZEN_MS
 from queuepool.testing.data import DAY_MS, PartitionData, lane_of
 from queuepool.testing.gates import NEVER
 from queuepool.testing.groups import Group
-from queuepool.testing.holding import due_at_last
+from queuepool.testing.holding import PASSED, RELEASED, due_at_last
 from queuepool.testing.keyspace import Args
 from queuepool.testing.managing import manage, unmanage
 from queuepool.testing.packing import FIELDS, lined_up, packed, record, set_field
@@ -68,10 +68,11 @@ def _recorded(p: PartitionData, name: bytes) -> Group | None:
 def freeze(p: PartitionData, args: Args) -> Any:
     """Let no job of groups start any more."""
     running = []
-    for name, slot in zip(args[1::2], args[2::2], strict=True):
+    for name, slot in zip(args[2::2], args[3::2], strict=True):
         group = p.find_group(name)
         if group is not None:
             group.moving, group.slot = int(args[0]), int(slot)
+            group.closed = args[1] == b"1"
             p.frozen.add(name)
             if not group.state:
                 manage(p, name, group)
@@ -107,7 +108,7 @@ def adopt(p: PartitionData, args: Args) -> Any:
     """Take over jobs from another partition; none of them starts before `thaw`."""
     version, name, words = int(args[0]), args[1], iter(args[2:])
     group = p.find_group(name) or p.groups.setdefault(name, Group())
-    group.moving = version
+    group.moving, group.closed = version, True
     p.frozen.add(name)
     for key, value in _pairs(words):
         set_field(group, key, value)
@@ -264,12 +265,18 @@ def thaw(p: PartitionData, _args: Args) -> Any:
         group = p.find_group(name)
         if group is None or not group.moving:
             continue
-        group.moving, group.arrived = 0, 0
+        group.moving, group.arrived, group.closed = 0, 0, False
         if p.tune(name) > 0:
             p.wake(b"w")
+        if group.delayed > 0:
+            p.wake(b"d")
         if not group.has_settings:
             unmanage(p, name, group)
     p.frozen.clear()
+    for task, (since, _begins) in list(p.tasks.items()):
+        if since == PASSED:
+            p.tasks[task] = RELEASED, b""
+            p.wake(b"w")
     for name, b in p.batches.items():
         if p.batches_due.get(name) == FROZEN_MS:
             p.batches_due[name] = b.at

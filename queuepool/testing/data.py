@@ -110,6 +110,11 @@ class PartitionData(Keyspace):
         value, expires = self.results.get(job_id, (b"", -1))
         return value if self.now <= expires else None
 
+    def is_closed(self, body: bytes) -> bool:
+        """Return whether a job is being copied, so that it is to stay as it is."""
+        group = self.find_group(codec.read_group(body))
+        return group is not None and group.closed
+
     # -- where jobs are ----------------------------------------------------------------------------
 
     def place(

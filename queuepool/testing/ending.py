@@ -62,7 +62,7 @@ def finish_stray(p: PartitionData, args: Args) -> Any:
     finished = rolled = 0
     for job_id, stamp, ttl_ms, value in _by(4, args[2:]):
         body = p.jobs.get(job_id)
-        if body is not None and _is_claimed(body, stamp) and job_id not in p.dead:
+        if body is not None and _is_claimed(body, stamp) and _may_end(p, job_id, body):
             rolled += _leave(p, int(args[1]), job_id, body)
             finished += 1
             p.tell(job_id, b"d", value)
@@ -84,6 +84,11 @@ def finish_stray(p: PartitionData, args: Args) -> Any:
         p.count("rollback_finish", rolled)
     tune_tenants(p)
     return [finished, duplicates, rolled]
+
+
+def _may_end(p: PartitionData, job_id: bytes, body: bytes) -> bool:
+    runs = any(job_id in p.book(epoch) for epoch in p.epochs())
+    return job_id not in p.dead and (runs or not p.is_closed(body))
 
 
 def _leave(p: PartitionData, epoch: int, job_id: bytes, body: bytes) -> bool:
@@ -169,16 +174,15 @@ def bury(p: PartitionData, args: Args) -> Any:
         p.attempts[job_id] = p.attempts.get(job_id, 0) + 1
         p.count("failed")
         add_dead(p, job_id, body, error)
-    for _ in range(2 * status.count(b"b")):
-        oldest = p.dead.first()
-        if oldest is None or not (
-            len(p.dead) > keep_jobs
-            or p.now - oldest[0] > keep_ms
-            or p.counters["dead_bytes"] > keep_bytes
-        ):
+    left, size = len(p.dead), p.counters.get("dead_bytes", 0)
+    for died_ms, job_id in p.dead.entries(0, 2 * status.count(b"b")):
+        if left <= keep_jobs and size <= keep_bytes and p.now - died_ms <= keep_ms:
             break
-        _evict(p, oldest[1])
-        evicted += 1
+        body = p.jobs.get(job_id, b"")
+        left, size = left - 1, size - len(body)
+        if not p.is_closed(body):  # else it counts as gone
+            _evict(p, job_id)
+            evicted += 1
     return [bytes(status), evicted]
 
 

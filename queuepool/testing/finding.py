@@ -217,6 +217,8 @@ def hasten(p: PartitionData, args: Args) -> Any:
     due = p.delayed.score(args[0])
     if due is None:
         return 0
+    if p.group_of(p.jobs[args[0]]).moving:
+        return -1
     p.move_due(args[0], min(due, p.now))
     p.wake(b"d")
     return 1

@@ -44,6 +44,7 @@ class Group:
     moved: int = 0  # the least stamp of seats that count, once its tier was changed
     moving: int = 0  # the version of the move that it is part of; 0: of none
     arrived: int = 0  # the one by which totals came
+    closed: bool = False  # its jobs are being copied, and stay as they are
     slot: int = -1  # while it is on its way
     spread: int = 0  # over how many slots it is spread; 0: it is not
     keep: int = 0  # ms for which settings stay without work; 0: as other groups

@@ -14,7 +14,7 @@ from queuepool.testing.keyspace import Args
 from queuepool.testing.routed import routed
 
 UNTIL_RELEASE = 315_360_000_000  # ms: jobs of a held task are due so much later
-RELEASED, ROUSING = 0, 1
+RELEASED, ROUSING, PASSED = 0, 1, 2  # PASSED: jobs of it stayed, as they are being copied
 _MOST, _LATE = 100, 120_000
 
 
@@ -44,7 +44,7 @@ def waits_for_release(p: PartitionData, due: float) -> bool:
 
 def released(p: PartitionData) -> list[bytes]:
     """Return what a claim says of released tasks: whether rouse is to begin, or to end."""
-    said = {since for since, begins in p.tasks.values() if not begins}
+    said = {since for since, begins in p.tasks.values() if not begins and since != PASSED}
     return [b"%d" % min(said)] if said else []
 
 
@@ -91,13 +91,15 @@ def due_at_last(p: PartitionData, due: float, task: bytes) -> float:
 def rouse(p: PartitionData, args: Args) -> Any:
     """Make jobs due that were set aside for tasks known now, or held before: here in one step."""
     known, counts = set(args[3:]), Counter[bytes]()
-    later = list[tuple[float, bytes, float]]()
+    later, passed = list[tuple[float, bytes, float]](), set[bytes]()
     shift: float = _LATE
     for due, job_id in p.delayed.entries():
         task = p.asides.get(job_id)
         if task is None:
             continue
-        if waits_for_release(p, due):
+        if p.is_closed(p.jobs.get(job_id, b"")):
+            passed.add(task)
+        elif waits_for_release(p, due):
             if not is_held(p, task):
                 later.append((due, job_id, UNTIL_RELEASE))
         elif task in known:
@@ -107,5 +109,9 @@ def rouse(p: PartitionData, args: Args) -> Any:
                 shift = max(shift, due - p.now)
     for due, job_id, more in later:  # so their order stays
         p.move_due(job_id, due - more - shift)
-    p.tasks = {task: known for task, known in p.tasks.items() if known[1]}
+    p.tasks = {
+        task: known if known[1] else (PASSED, b"")
+        for task, known in p.tasks.items()
+        if known[1] or task in passed
+    }
     return [b"0", [x for pair in counts.items() for x in pair], len(later)]

@@ -139,14 +139,20 @@ def promote(p: PartitionData, _args: Args) -> Any:
             p.tune(codec.read_group(body))
     if promoted:
         p.wake(b"w")
-    return [promoted, cancelled, _until_due(p)]
+    passed = sum(_is_copied(p, job_id) for _, job_id in p.delayed.up_to(p.now))
+    return [promoted, cancelled, _until_due(p, passed)]
+
+
+def _is_copied(p: PartitionData, job_id: bytes) -> bool:
+    # Others pass it while it is being copied to another partition.
+    return p.is_closed(p.jobs.get(job_id, b""))
 
 
 def _due(p: PartitionData) -> list[bytes]:
-    ids = [job_id for _, job_id in p.delayed.up_to(p.now)[:_PROMOTED]]
+    ids = [job_id for _, job_id in p.delayed.up_to(p.now) if not _is_copied(p, job_id)][:_PROMOTED]
     critical = p.urgent.up_to(p.now - FIRST)
     high = [entry for entry in p.urgent.up_to(p.now) if entry[0] >= 0]
-    urgent = [job_id for _, job_id in [*critical, *high][:_PROMOTED]]
+    urgent = [i for _, i in [*critical, *high][:_PROMOTED] if not _is_copied(p, i)]
     for job_id in urgent:
         p.urgent.remove(job_id)
     if len(ids) < _PROMOTED:
@@ -155,9 +161,9 @@ def _due(p: PartitionData) -> list[bytes]:
     return list(dict.fromkeys([*first, *ids]))[:_PROMOTED]
 
 
-def _until_due(p: PartitionData) -> int:
-    following = p.delayed.first()
-    return -1 if following is None else max(0, int(following[0] - p.now))
+def _until_due(p: PartitionData, passed: int = 0) -> int:
+    following = p.delayed.entries(passed, passed + 1)
+    return max(0, int(following[0][0] - p.now)) if following else -1
 
 
 @fence

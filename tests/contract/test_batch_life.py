@@ -91,7 +91,7 @@ def test_a_batch_that_is_cancelled_ends_with_all_its_jobs(world: World) -> None:
 
     was, job_id = world.partition.run(flow.cancel_batch(BATCH))
     world.partition.cancel(job_id)
-    _cursor, gone, asked = world.partition.run(flow.cancel_children([BATCH], b"0"))
+    _cursor, gone, asked, _ = world.partition.run(flow.cancel_children([BATCH], b"0"))
 
     assert (was, job_id, gone, asked) == (BatchState.OPEN, BATCH, 2, 1)
     states = [world.partition.status(job_id).state for job_id in ids]
@@ -113,7 +113,7 @@ def test_delayed_and_dead_jobs_of_a_cancelled_batch(world: World) -> None:
     w.bury(owned, claims.ids[:1])
     w.retry(owned, claims.ids[1:], delay_ms=60_000)
 
-    _cursor, gone, asked = world.partition.run(flow.cancel_children([BATCH], b"0"))
+    _cursor, gone, asked, _ = world.partition.run(flow.cancel_children([BATCH], b"0"))
 
     assert (gone, asked) == (1, 0)
     states = [world.partition.status(job_id).state for job_id in ids]

@@ -272,7 +272,7 @@ def test_one_look_cancels_the_jobs_of_all_steps(world: World, at_once: int) -> N
     cursor, gone = b"0", 0
     while True:
         verb = flow.cancel_children([STEP, "AAabsent000000", OTHER], cursor, at_once)
-        cursor, some, _asked = world.partition.run(verb)
+        cursor, some, _asked, _ = world.partition.run(verb)
         gone += some
         if cursor == b"0":
             break

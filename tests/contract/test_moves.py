@@ -48,7 +48,7 @@ class Pair:
 
     def freeze(self, *groups: bytes) -> list[int]:
         self.turn_away(V)
-        return self.run(Side.A, move.freeze(V, dict.fromkeys(groups, 7)))
+        return self.run(Side.A, move.freeze(V, dict.fromkeys(groups, 7), closed=True))
 
     def carry(self, group: bytes = b"g", dead: tuple[bytes, ...] = ()) -> Copied:
         return self.drive(copying(V, group, dead))

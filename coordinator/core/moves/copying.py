@@ -11,7 +11,8 @@ Pure: yields calls and receives what they mean. It keeps nothing between two cal
 anywhere, or repeats any call, begins again from the top. Invariants:
 
     M1  A job is claimable nowhere: its group is frozen in both places
-    M2  A body is deleted at A only after B has said that it holds it
+    M2  A body is deleted at A only after B has said that it holds it; until then nothing else ends
+        or changes the job, at A or at B
     M3  left, dead and how others ended: each counts in one place, in both only between two calls
     M4  B gets jobs in the order in which A would have started them
 """

@@ -108,28 +108,31 @@ def _cancel_jobs(config: PoolConfig, names: Sequence[str]) -> Steps[int]:
     """Cancel the jobs of these batches, in all partitions.
 
     Jobs whose slot moves meanwhile may go from a partition that is still to be looked at to one
-    that was: it looks again until nothing has moved, _ROUNDS times at most.
+    that was, and stay while they are copied: it looks again until nothing has moved, _ROUNDS times
+    at most.
     """
     cancelled: int = 0
     for _ in range(_ROUNDS):
         yield Follow()
         before = config.topology.view
-        cancelled += yield from _cancel_once(config, names)
+        some, left = yield from _cancel_once(config, names)
+        cancelled += some
         yield Follow()
         after = config.topology.view
-        if after.version == before.version and not after.moving:
+        if after.version == before.version and not after.moving and not left:
             break
         yield Pause(_MOVING_S if after.moving else _MOVED_S)
     return cancelled
 
 
-def _cancel_once(config: PoolConfig, names: Sequence[str]) -> Steps[int]:
-    cancelled: int = 0
+def _cancel_once(config: PoolConfig, names: Sequence[str]) -> Steps[tuple[int, int]]:
+    """Return how many jobs were cancelled, and how many stay since they are being copied."""
+    cancelled = left = 0
     for number, pool in (yield from places_of(config, None)):
         for i in range(0, len(names), _AT_ONCE):
             cursor, more = b"0", True
             while more:
                 verb = flow.cancel_children(names[i : i + _AT_ONCE], cursor)
-                cursor, gone, asked = yield from ask(config.of(pool), number, verb)
-                cancelled, more = cancelled + gone + asked, cursor != b"0"
-    return cancelled
+                cursor, gone, asked, stay = yield from ask(config.of(pool), number, verb)
+                cancelled, left, more = cancelled + gone + asked, left + stay, cursor != b"0"
+    return cancelled, left

@@ -2,18 +2,20 @@
 -- cancel_children: cancel the jobs of batches in a partition, one bounded step per call.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
---         dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga fo
+--         dn:<0|1> mg mv ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga fo
 -- ARGV    cursor ('0', then what the last call returned), ids at once, then batches
--- Returns {next cursor ('0' when done), waiting jobs cancelled, running jobs asked}. It looks at
---         every job of the partition: O(ids at once + batches) a call.
+-- Returns {next cursor ('0' when done), waiting jobs cancelled, running jobs asked, waiting jobs
+--         that stay, as they are being copied to another partition}. It looks at every job of the
+--         partition: O(ids at once + batches) a call.
 local base = KEYS[1]
 local c, j = base .. ':c', base .. ':j'
 local of = #ARGV == 3 and ARGV[3] or '*' -- of one batch, the server looks for its jobs alone
 local page = redis.call('HSCAN', j, ARGV[1], 'MATCH', '??' .. of .. '~*', 'COUNT', ARGV[2])
-if #page[2] == 0 then return {page[1], 0, 0} end
+if #page[2] == 0 then return {page[1], 0, 0, 0} end
 local wanted = {}
 for i = 3, #ARGV do wanted[ARGV[i]] = true end
 -- uses: check_hashes, end_cancelled, unaside, wake, group_of, undelay, ours, mark, probe_tenant
+-- uses: moves/is_closed
 check_hashes('c', 'cx', 'cn', 'at', 'cr', 'er', 'ua')
 local jobs = {}
 for i = 1, #page[2], 2 do
@@ -22,7 +24,7 @@ for i = 1, #page[2], 2 do
   if wanted[batch] and not redis.call('ZSCORE', base .. ':dead', id) then
     local group = group_of(body)
     jobs[#jobs + 1] = {id = id, body = body, group = group, g = base .. ':g:' .. group,
-      delayed = redis.call('ZSCORE', base .. ':dl', id)}
+      delayed = redis.call('ZSCORE', base .. ':dl', id), stays = is_closed(group)}
     ours('HLEN', base .. ':g:' .. group)
     ours('SCARD', base .. ':dg:' .. group)
     probe_tenant(group)
@@ -35,11 +37,13 @@ for _, job in ipairs(jobs) do
   end
 end
 -- uses: make_way
-local gone, asked = 0, 0
+local gone, asked, left = 0, 0, 0
 for _, job in ipairs(jobs) do
   if job.runs then
     asked = asked + 1
     redis.call('HSET', base .. ':cn', job.id, now)
+  elseif job.stays then
+    left = left + 1
   else
     gone = gone + 1
     if job.delayed then
@@ -53,4 +57,4 @@ for _, job in ipairs(jobs) do
   end
 end
 if asked > 0 then wake('c') end
-return {page[1], gone, asked}
+return {page[1], gone, asked, left}

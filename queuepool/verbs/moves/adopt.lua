@@ -26,7 +26,7 @@ local jobs = count_lanes(group, counted)
 -- uses: make_way
 local at, status, lanes = 4 + 2 * n, {}, {}
 local largest = redis.call('HGET', c, 'largest') or all_dead and '0'
-redis.call('HSET', g, 'moving', ARGV[1], unpack(ARGV, 4, at - 1))
+redis.call('HSET', g, 'moving', ARGV[1], 'closed', 1, unpack(ARGV, 4, at - 1))
 redis.call('SADD', base .. ':mv', group)
 local cut = newest_cut(redis.call('HGET', g, 'cancelled_at'))
 if cut > newest_cut(redis.call('HGET', c, 'cut')) then redis.call('HSET', c, 'cut', cut) end

@@ -166,13 +166,15 @@ def _named(r: Any) -> tuple[bytes, Named]:
     return bytes(r[0]), {bytes(group): int(slot) if slot else None for group, slot in pairs}
 
 
-def freeze(version: int, groups: Mapping[bytes, int]) -> Verb[list[int]]:
+def freeze(version: int, groups: Mapping[bytes, int], *, closed: bool = False) -> Verb[list[int]]:
     """Let no job of groups start; return how many of each run still, -1 for an unknown group.
 
-    groups: up to 200, with their slots.
+    groups: up to 200, with their slots. closed: whether these are, so that jobs that do not run are
+    to stay as they are.
     """
     flat = [word for pair in groups.items() for word in pair]
-    return Verb("freeze", [version, *flat], lambda r: [int(n) for n in current(r)])
+    args = [version, 1 if closed else "", *flat]
+    return Verb("freeze", args, lambda r: [int(n) for n in current(r)])
 
 
 def export(version: int, group: bytes, dead: Sequence[bytes] = ()) -> Verb[Exported]:

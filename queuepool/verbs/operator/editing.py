@@ -16,6 +16,9 @@ def edit(job_id: str, body: bytes = b"", envelope: bytes = b"") -> Verb[tuple[st
     return Verb("edit", args, lambda r: (r[0].decode(), bytes(r[1])))
 
 
-def hasten(job_id: str) -> Verb[bool]:
-    """Make a delayed job due now; returns whether it was delayed."""
-    return Verb("hasten", [id_bytes(job_id)], bool)
+def hasten(job_id: str) -> Verb[bool | None]:
+    """Make a delayed job due now; returns whether it was delayed.
+
+    None: its group is on its way to another partition.
+    """
+    return Verb("hasten", [id_bytes(job_id)], lambda r: None if r < 0 else bool(r))

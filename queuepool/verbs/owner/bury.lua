@@ -1,18 +1,18 @@
 #!lua flags=allow-oom
 -- bury: move running jobs that will not be retried to dead, and keep dead within its bounds.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o dr c j fl:<epoch> dead at cr er pr cn g:<group> mg ring:<0-3>
+-- KEYS[1] base; derived: o dr c j fl:<epoch> dead at cr er pr cn g:<group> mg mv ring:<0-3>
 --         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga dl wk fo
 -- ARGV    nonce, epoch, dead jobs kept, dead bytes kept, ms a dead job is kept, then n * (id,
 --         error, stamp of the body that was claimed ('': whichever))
 -- Returns {one character per job: b buried, 0 not in flight here or another body; evicted}; or
 --         {FENCED, current epoch}.
--- For each job buried at most two of the oldest are evicted, and counted, also in their groups. A
--- draining owner may.
+-- For each job buried at most two of the oldest are evicted, and counted, also in their groups; not
+-- those that are being copied, which count as gone. A draining owner may.
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j, dead = base .. ':c', base .. ':j', base .. ':dead'
 -- uses: fence_or_drain, check_hashes, is_claimed, group_of, bury_all, forget_dead, add, whole, ours
--- uses: probe_tenant, leave
+-- uses: probe_tenant, leave, moves/is_closed
 check_hashes('at', 'cr', 'er', 'pr', 'cn')
 
 local asked, jobs, ids, status, known, seen_groups = {}, {}, {}, {}, {}, {}
@@ -49,6 +49,7 @@ for k = 1, #page, 2 do
   local body = redis.call('HGET', j, page[k]) or ''
   local old = {id = page[k], group = group_of(body), size = #body, at = page[k + 1]}
   ours('HLEN', base .. ':g:' .. old.group)
+  old.closed = is_closed(old.group)
   oldest[#oldest + 1] = old
 end
 -- uses: make_way
@@ -68,10 +69,11 @@ add(c, 'failed', #jobs)
 local groups, died = bury_all(jobs)
 for _, group in ipairs(groups) do leave(group, died[group]) end
 for k = 1, evicts and math.min(#jobs, most - #oldest) or 0 do oldest[#oldest + 1] = jobs[k] end
-local gone, names = {}, {}
-for k, old in ipairs(oldest) do
-  if not is_over(count - #gone, bytes, old.at or now) then break end
-  gone[k], names[k], bytes = old, old.id, bytes - old.size
+local gone, names, left = {}, {}, count
+for _, old in ipairs(oldest) do
+  if not is_over(left, bytes, old.at or now) then break end
+  left, bytes = left - 1, bytes - old.size
+  if not old.closed then gone[#gone + 1], names[#names + 1] = old, old.id end
 end
 if #gone > 0 then
   redis.call('ZREM', dead, unpack(names))

@@ -2,8 +2,8 @@
 -- finish_stray: record the end of jobs that succeeded, wherever they are by now.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
---         r:<id> at cr er pr cn mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex
---         lm ga wk fo
+--         r:<id> at cr er pr cn mg mv ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk
+--         ex lm ga wk fo
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
 --         result)
 -- Returns {finished, duplicates, how many finished outside this in-flight set}; or {FENCED, current
@@ -11,20 +11,27 @@
 -- For ends that finish left alone, and those that may already be recorded. With the same stamp the
 -- job is the one that ran: a failover undid its claim, or the caller lost the partition meanwhile.
 -- With another one it was finished before, and the id was accepted again or its job replayed; a
--- dead job stays dead: duplicates. A draining owner may call it. O(n log delayed).
+-- dead job stays dead, and one that is being copied to another partition waits: duplicates. A
+-- draining owner may call it. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl = base .. ':j', base .. ':c', base .. ':dl'
 -- uses: fence_or_drain, managed, check_hashes, remember, count_done, is_claimed, unaside, group_of
--- uses: undelay, add, ours, let_go, mark, probe_tenant, leave, tally, tell
+-- uses: undelay, add, ours, let_go, mark, probe_tenant, leave, tally, tell, moves/is_closed
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 -- uses: epochs_in_flight
 for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
+local function is_copied(id, group) -- and does not run
+  local runs = redis.call('ZSCORE', book, id)
+  for _, e in ipairs(epochs) do runs = runs or redis.call('ZSCORE', base .. ':fl:' .. e, id) end
+  return not runs and is_closed(group)
+end
 local jobs = {}
 for i = 3, #ARGV, 4 do
   local body = redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 1])
-    and not redis.call('ZSCORE', base .. ':dead', ARGV[i]) then
+    and not redis.call('ZSCORE', base .. ':dead', ARGV[i])
+    and not is_copied(ARGV[i], group_of(body)) then
     local group = group_of(body)
     local g = base .. ':g:' .. group
     jobs[i] = {group = group, g = g, body = body}

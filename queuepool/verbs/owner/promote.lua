@@ -2,12 +2,12 @@
 -- promote: move at most 100 delayed jobs that are due to their lanes, tier 0 and then 1 first.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j dl du dg:<group> ua wk at cr er cn dn:<0|1> g:<group>
---         q:<tier>:<group> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk ex lm ll
---         ga fo
+--         q:<tier>:<group> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg mv u uk ex lm
+--         ll ga fo
 -- ARGV    nonce, epoch
 -- Returns {promoted, cancelled, ms until the next is due (0: more are due now, -1: none waits)};
---         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log
---         delayed).
+--         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here; those of a
+--         group that is being copied stay, and others pass them. O(100 log delayed).
 local base, c, j, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':dl'
 -- uses: fence, clock, check_hashes, end_cancelled, push, wake, group_of, tier_of, stamp_of, unaside
 -- uses: undelay, raise_largest, add, whole, ours, count_ready, push_front, tune
@@ -17,6 +17,10 @@ local ids = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100)
 local urgent = redis.call('ZRANGEBYSCORE', du, '-inf', urgency('0', now), 'LIMIT', 0, 100)
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', du, 0, now, 'LIMIT', 0, 100 - #urgent)) do
   urgent[#urgent + 1] = id
+end
+local passed = 0
+if #ids > 0 and managed and redis.call('SCARD', base .. ':mv') > 0 then
+  -- uses: promote/pass_closed
 end
 if #ids == 100 then
   -- uses: promote/urgent_first
@@ -88,5 +92,7 @@ for _, lane in ipairs(lanes) do
 end
 for tier, n in pairs(tiers) do add(c, 'r' .. tier, n) end
 if promoted > 0 then raise_largest(largest, most); wake('w') end
-local following = redis.call('ZRANGE', dl, 0, 0, 'WITHSCORES')
-return {promoted, #ended, following[2] and math.max(0, math.min(following[2] - now, 9e15)) or -1}
+local following = redis.call('ZRANGE', dl, passed, passed, 'WITHSCORES')
+local pause = passed >= 1000 and 20 or 0
+local next_due = following[2] and math.max(pause, math.min(following[2] - now, 9e15)) or -1
+return {promoted, #ended, next_due}

@@ -6,7 +6,7 @@ for k = 1, #recorded, 2 do
   if begins then
     held = held or {}
     held[recorded[k]] = begins
-  elseif roused ~= '0' then
+  elseif roused ~= '0' and recorded[k + 1] ~= '2' then
     roused = recorded[k + 1] == '1' and '1' or '0'
   end
 end
