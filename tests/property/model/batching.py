@@ -136,21 +136,23 @@ def cancel(s: State, name: bytes) -> str:
     return was
 
 
-def cancel_jobs(s: State, names: set[bytes]) -> tuple[int, int]:
-    """Cancel the jobs of batches; returns (waiting ones cancelled, running ones asked)."""
-    gone = asked = 0
+def cancel_jobs(s: State, names: set[bytes]) -> tuple[int, int, int]:
+    """Cancel the jobs of batches; returns (waiting ones cancelled, running ones asked, copied)."""
+    gone = asked = copied = 0
     for job_id, job in list(s.jobs.items()):
         if job_id[2:].partition(b"~")[0] not in names or b"~" not in job_id:
             continue
         if job.place is Place.BOOKED:
             job.asked, asked = True, asked + 1
+        elif s.is_copied(job_id):
+            copied += job.place is not Place.DEAD
         elif job.place is not Place.DEAD:
             if job.place in {Place.READY, Place.PARKED}:
                 s.marks.add(job_id)
             s.leave(job_id)
             s.end(job_id, "cancelled")
             gone += 1
-    return gone, asked
+    return gone, asked, copied
 
 
 def tend(s: State, errors: dict[bytes, bytes]) -> tuple[int, int, int]:

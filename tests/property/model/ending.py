@@ -37,7 +37,7 @@ def finish(
 
 
 def finish_stray(s: State, epoch: int, ids: Sequence[tuple[bytes, bool]]) -> tuple[int, int, int]:
-    """End jobs wherever they are, unless they are dead or not the ones that were claimed.
+    """End jobs wherever they are, unless they are dead, copied or not the ones that were claimed.
 
     Returns (finished, duplicates, of the finished those not of this life).
     """
@@ -47,6 +47,8 @@ def finish_stray(s: State, epoch: int, ids: Sequence[tuple[bytes, bool]]) -> tup
         if job is None:
             s.remember(job_id)
         if job is None or not claimed or job.place is Place.DEAD:
+            continue
+        if job.place is not Place.BOOKED and s.is_copied(job_id):
             continue
         strays += not in_book(s, epoch, job_id)
         if job.place in {Place.READY, Place.PARKED}:
@@ -98,7 +100,9 @@ def retry(
 
 def rouse(s: State, tasks: Sequence[str]) -> own.Roused:
     """Make due the jobs set aside for these tasks, and those of tasks held no more."""
-    aside = [s.jobs[i] for i in s.at(Place.DELAYED) if s.jobs[i].aside]
+    late = [i for i in s.at(Place.DELAYED) if s.jobs[i].aside]
+    passed = {s.jobs[i].aside.decode() for i in late if s.is_copied(i)}
+    aside = [s.jobs[i] for i in late if not s.is_copied(i)]
     waiting = [j for j in aside if not holding.waits(s, j) and j.aside.decode() in tasks]
     later = [job for job in waiting if job.due[0] > s.now_s]
     shift_s = max([120.0, *(job.due[0] - s.now_s for job in later)])
@@ -111,7 +115,11 @@ def rouse(s: State, tasks: Sequence[str]) -> own.Roused:
         job.due = (job.due[0] - holding.UNTIL_RELEASE_S, *job.due[1:])
     for place, job in enumerate(sorted([*later, *freed], key=lambda job: job.due)):
         job.due = (job.due[0] - shift_s, s.call, place)
-    s.tasks = {task: how for task, how in s.tasks.items() if how == holding.HELD}
+    s.tasks = {
+        task: how if how == holding.HELD else holding.PASSED
+        for task, how in s.tasks.items()
+        if how == holding.HELD or task in passed
+    }
     return own.Roused(b"0", dict(Counter(j.aside.decode() for j in waiting)), len(later + freed))
 
 
@@ -131,22 +139,21 @@ def bury(s: State, epoch: int, ids: Sequence[bytes], error: bytes) -> bytes:
 
 
 def evict(s: State, there: set[bytes], *, buried: int, keep_jobs: int, keep_s: float) -> int:
-    """Forget the dead that the server no longer has, if it might: the oldest, and few a call.
+    """Forget the dead that the server no longer has: the oldest that had to go, few a call.
 
-    Returns how many these are.
+    Of those that are copied none goes; they count as gone. Returns how many went.
     """
     dead = {i: s.jobs[i].died for i in s.at(Place.DEAD)}
     gone = [i for i in dead if i not in there]
-    kept = [i for i in dead if i in there]
-
-    def over(ids: list[bytes]) -> bool:
-        return len(ids) > keep_jobs or any(s.now_s - dead[i][0] > keep_s for i in ids)
-
-    assert len(gone) <= 2 * buried, f"evicted {len(gone)} for {buried} buried"
-    assert not buried or not over(kept) or len(gone) == 2 * buried, "dead grows past its bounds"
-    assert all(dead[i] <= dead[k] for i in gone for k in kept), "evicted before older ones"
-    newest = max(gone, key=lambda i: dead[i], default=None)
-    assert newest is None or over([*kept, newest]), f"evicted {gone} without need"
+    over = list[bytes]()
+    for place, job_id in enumerate(sorted(dead, key=lambda i: (dead[i], i))[: 2 * buried]):
+        if len(dead) - place <= keep_jobs and s.now_s - dead[job_id][0] <= keep_s:
+            break
+        over += [] if s.is_copied(job_id) else [job_id]
+    # Of those that died in one call, any may be the older ones
+    assert not [i for i in gone if s.is_copied(i)], f"M2: evicted {gone}, which are copied"
+    times = sorted(dead[i] for i in gone), sorted(dead[i] for i in over)
+    assert times[0] == times[1], f"evicted {gone}, not {over}"
     for job_id in gone:
         s.end(job_id, "evicted")
     return len(gone)

@@ -171,10 +171,12 @@ def promote(s: State, there: set[bytes], stale: int) -> tuple[int, int]:
     go before urgent ones.
     """
     due = sorted(
-        (i for i in s.at(Place.DELAYED) if s.jobs[i].due[0] <= s.now_s),
+        (i for i in s.at(Place.DELAYED) if s.jobs[i].due[0] <= s.now_s and not s.is_copied(i)),
         key=lambda i: (s.jobs[i].due, i),
     )
-    moved = [i for i in due if i not in there]
+    moved = [i for i in s.at(Place.DELAYED) if i not in there]
+    assert set(moved) <= set(due), f"M2: of {moved} not all are due, or some are copied"
+    moved = [i for i in due if i in moved]
     assert len(moved) == min(100, len(due)), "jobs that are due were left behind"
     for tier in (0, 1):
         if [i for i in due if i in there and s.jobs[i].tier <= tier]:

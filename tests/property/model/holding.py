@@ -10,6 +10,7 @@ from tests.property.model.state import State
 
 UNTIL_RELEASE_S = 315_360_000.0
 HELD, RELEASED, ROUSED = "held", "0", "1"
+PASSED = "2"  # released, but jobs of it stayed, as they are being copied
 
 
 def hold(s: State, task: str, *, on: bool) -> bool:
@@ -58,7 +59,8 @@ def check_claimed(s: State, ids: Collection[bytes]) -> None:
 
 def said_of_released(s: State) -> bytes:
     """Return what a claim says about tasks that were released."""
-    return min((how.encode() for how in s.tasks.values() if how != HELD), default=b"")
+    said = (how.encode() for how in s.tasks.values() if how not in (HELD, PASSED))
+    return min(said, default=b"")
 
 
 def waits(s: State, job: Job) -> bool:

@@ -329,8 +329,10 @@ def check_same_moves(space: Space, state: State) -> None:
     assert set(space.list("mn")) == state.configured, "the configured groups differ"
     assert set(space.list("mv")) == state.frozen, "the frozen groups differ"
     for name, group in state.groups.items():
-        told = [int(space.groups[name].get(field, 0)) or None for field in (b"moving", b"arrived")]
+        fields = space.groups[name]
+        told = [int(fields.get(field, 0)) or None for field in (b"moving", b"arrived")]
         assert told == [group.moving, group.arrived], f"M1: {name!r} is on its way: {told}"
+        assert (b"closed" in fields) == group.closed, f"M2: {name!r} is closed, or is not"
 
 
 def check_same_control(space: Space, state: State) -> None:

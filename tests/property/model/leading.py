@@ -62,6 +62,12 @@ class Leader:
         self._steps: Steps = self._lead()
         self.step = self._following(None)
 
+    @property
+    def has_copied(self) -> bool:
+        """Return whether jobs are in both partitions, until the next step."""
+        verb = self.step.verb if self.step is not None else None
+        return verb is not None and verb.script == "forget" and len(verb.args) > 3
+
     def done(self, reply: Any) -> None:
         """Hear the reply of the step, and turn to the next one."""
         self.step = self._following(reply)
@@ -136,7 +142,7 @@ class Leader:
             return
         yield from self._tell((source, dest), record.version)
         found = yield from self._walk(source, record.closed)
-        running = yield from self._freeze(source, record.version, found)
+        running = yield from self._freeze(source, record.version, found, closed=True)
         self._busy |= running
         if running:  # a job came and started before the slots were closed
             yield from self._open(record, record.changed(closed=frozenset()))
@@ -166,16 +172,17 @@ class Leader:
         for place in places:
             yield Step(place, move.thaw(version), version, _thawed)
 
-    def _freeze(self, place: int, version: int, found: Walked) -> Steps:
+    def _freeze(self, place: int, version: int, found: Walked, *, closed: bool = False) -> Steps:
         """Freeze groups; return the slots of those of which jobs run."""
         if not found.slots:
             return set()
         names = list(found.slots)
 
         def expect(s: State, _: Space, reply: Any) -> list[int]:
-            return moves.freeze(s, version, names)
+            return moves.freeze(s, version, names, closed=closed)
 
-        counts = yield Step(place, move.freeze(version, found.slots), version, expect)
+        verb = move.freeze(version, found.slots, closed=closed)
+        counts = yield Step(place, verb, version, expect)
         return {found.slots[name] for name, n in zip(names, counts, strict=True) if n > 0}
 
     def _walk(self, place: int, slots: Collection[int]) -> Steps:

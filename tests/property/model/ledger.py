@@ -26,15 +26,14 @@ class Ledger:
         found.update(birth for s in states for birth in s.ended)
         lost = self._group_of.keys() - found.keys()
         assert not lost, f"M2: lost {lost}"
-        # One that ended where it was, while it was copied: it is at least once
-        twice = Counter(self._group_of[birth] for birth in found for _ in range(found[birth] - 1))
+        ended = Counter(birth for s in states for birth in s.ended)
+        again = {birth for birth in ended if found[birth] > 1}
+        assert not again, f"M2: {again} ended, and are elsewhere too"
         for group in self._owed.keys() - on_their_way:
             total = sum(s.groups[group].total for s in states if group in s.groups)
             owed = self._owed[group]
-            assert owed in (None, total - twice[group]), (
-                f"M3: {group!r} counts {total} jobs, {twice[group]} twice, of {owed}"
-            )
-            self._owed[group] = total - twice[group]
+            assert owed in (None, total), f"M3: {group!r} counts {total} jobs of {owed}"
+            self._owed[group] = total
 
     def forgot(self, group: bytes, total: int, *, on_its_way: bool) -> None:
         """Note that a partition forgot a group without jobs, and its total."""

@@ -56,13 +56,13 @@ def check_walk(s: State, found: Walked) -> None:
         assert (found.jobs.get(group, 0), slot) == (live, slot_of(group)), f"{group!r}: {found}"
 
 
-def freeze(s: State, version: int, groups: Collection[bytes]) -> list[int]:
+def freeze(s: State, version: int, groups: Collection[bytes], *, closed: bool) -> list[int]:
     """Let nothing of groups start; return how many jobs of each run, -1 for an unknown one."""
     running = []
     for name in groups:
         group = s.groups.get(name)
         if group is not None:
-            group.moving = version
+            group.moving, group.closed = version, closed
             s.frozen.add(name)
         mine = [i for i in s.at(Place.BOOKED) if s.jobs[i].group == name]
         running.append(len(mine) if group is not None else -1)
@@ -104,7 +104,7 @@ def adopt(
 ) -> Adopted:
     """Take over a page of a group, which is frozen. settings, last: it brings these, and totals."""
     known = s.groups.setdefault(group, Totals())
-    known.moving = version
+    known.moving, known.closed = version, True
     s.frozen.add(group)
     if page.totals is not None and settings:
         _bring_settings(known, page.totals)
@@ -149,8 +149,8 @@ def _bring_settings(to: Totals, of: Totals) -> None:
 
 def _settle_in(s: State, job_id: bytes, job: Job) -> None:
     group = s.groups[job.group]
+    assert job.birth not in s.ended, f"M2: {job_id!r} ended here, and comes again"
     s.jobs[job_id] = job
-    s.ended.pop(job.birth, None)
     s.came += 1
     group.total += 1
     ended = job.place is Place.DEAD
@@ -239,7 +239,8 @@ def thaw(s: State) -> int:
     for name in s.frozen & set(s.groups):
         group = s.groups[name]
         if group.moving is not None or group.arrived is not None:
-            group.moving = group.arrived = None
+            group.moving, group.arrived, group.closed = None, None, False
             group.forget_next()
     s.frozen.clear()
+    s.tasks.update({t: holding.RELEASED for t, how in s.tasks.items() if how == holding.PASSED})
     return 0

@@ -16,6 +16,8 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from tests.property.model import invariants
 from tests.property.model.leading import Leader, Step
+from tests.property.model.machine import ERROR
+from tests.property.model.names import GROUPS
 from tests.property.model.pair import SLOTS, PairMachine
 from tests.property.model.routes import Record
 
@@ -98,6 +100,41 @@ class MovesMachine(PairMachine):
         for _ in range(calls):
             if self.former is not None:
                 self.former = self.led(self.former)
+
+    @rule(goal=goals, later=st.booleans(), cut=st.booleans(), keep=st.sampled_from((0, 4)))
+    def end_what_is_copied(self, goal: dict[int, int], later: bool, cut: bool, keep: int) -> None:
+        """M2: between `adopt` and `forget`, owners do whatever else ends or changes jobs."""
+        self.put_jobs_everywhere()
+        for group in GROUPS if cut else ():
+            self.cancel_group_a_step(group)
+        for _ in range(60):
+            if self.leader is not None and self.leader.has_copied:
+                break
+            self.lead(goal, 1, 0, 3)
+        step = self.leader.step if self.leader is not None else None
+        if later:
+            self.pass_time(1)
+        self.enqueue_new(8, 2, 0)
+        self.every_job_is_in_one_partition()
+        for place in (0, 1):
+            self.turn_to(place)
+            self.rouse(0, ["new", "other"])
+            self.promote(0)
+            self.finish_strays(self.life(0), list(step.page.jobs if step is not None else ())[:3])
+            self.claim(0, 3, 0, (6, 3, 2, 1))
+            self.bury(0, [0, 1], keep, 1500)
+
+    def put_jobs_everywhere(self) -> None:
+        """Let there be dead jobs, delayed ones, and some set aside; none that runs."""
+        self.enqueue_new(12, 2, 1)
+        self.enqueue_new(12, 2, 0)
+        self.every_job_is_in_one_partition()  # before any ends
+        for place in (0, 1):
+            self.turn_to(place)
+            self.claim(0, 25, 0, (6, 3, 2, 1))
+            self.bury(0, [0, 1, 2], 1000, 10**6)
+            self.retry(0, [3, 4, 5], 1, "new", ERROR)
+            self.finish_ids(self.life(0), list(reversed(self.life(0).bodies))[6:31])
 
     @rule(n=st.integers(0, _LATE - 1), some=st.sampled_from((1, 3, _LATE)))
     @precondition(lambda self: self.sent)

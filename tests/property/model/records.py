@@ -91,6 +91,7 @@ class Totals:
     keep_s: int = 0  # for which its settings stay without work
     moving: int | None = None  # on its way to another partition, or from it, by this version
     arrived: int | None = None  # the same; how its former jobs ended came with it
+    closed: bool = False  # jobs that do not run stay as they are
 
     @property
     def stopped(self) -> bool:

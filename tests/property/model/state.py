@@ -152,6 +152,10 @@ class State:
         """Return whether the job's group was cancelled after it was enqueued."""
         return job.order <= self.groups[job.group].cut
 
+    def is_copied(self, job_id: bytes) -> bool:
+        """Return whether a job stays as it is, since it may be in another partition, too."""
+        return self.groups[self.jobs[job_id].group].closed
+
     def unwanted(self, job: Job) -> bool:
         """Return whether the job ends as cancelled when it leaves a book."""
         return job.asked or self.covered(job)
