@@ -91,10 +91,7 @@ def cancel_children(p: PartitionData, args: Args) -> Any:
             left += 1
             continue
         gone += 1
-        if p.delayed.remove(job_id):
-            p.unaside(job_id)
-            p.group_of(body).delayed -= 1
-        else:
+        if not p.leave_delayed(job_id, body):
             p.mark(job_id, body)
         p.end_cancelled(job_id, body)
     if asked:
@@ -229,9 +226,7 @@ def _conclude(p: PartitionData, name: bytes, b: Batch) -> str:
         p.move_due(b.then, p.now)
         return "fired"
     body = p.jobs[b.then]
-    p.delayed.remove(b.then)
-    p.unaside(b.then)
-    p.group_of(body).delayed -= 1
+    p.leave_delayed(b.then, body)
     add_dead(p, b.then, body, _why(b, late=not complete))
     return "failed"
 

@@ -30,10 +30,8 @@ def cancel(p: PartitionData, args: Args) -> Any:
         p.wake(b"c")
         return b"in-flight"
     was = b"ready"
-    if p.delayed.remove(job_id):
-        p.unaside(job_id)
+    if p.leave_delayed(job_id, body):
         was = b"delayed"
-        p.group_of(body).delayed -= 1
     else:
         p.mark(job_id, body)
     p.end_cancelled(job_id, body)
@@ -66,9 +64,7 @@ def cancel_group(p: PartitionData, args: Args) -> Any:
     gone = _empty_lanes(p, name, old)
     for _due, job_id in list(p.delayed.entries()):
         if job_id in p.jobs and ours(p.jobs[job_id]):
-            p.delayed.remove(job_id)
-            p.unaside(job_id)
-            group.delayed -= 1
+            p.leave_delayed(job_id, p.jobs[job_id])
             gone.append(job_id)
     for job_id in gone:
         p.end_cancelled(job_id, p.jobs[job_id], group)

@@ -227,8 +227,7 @@ def _take_out(p: PartitionData, group: Group, job_id: bytes, body: bytes) -> str
     """Take a job out of its place; return what counts it in the record of its group."""
     if p.dead.remove(job_id):
         return "dead"
-    if p.delayed.remove(job_id):
-        group.delayed -= 1
+    if p.leave_delayed(job_id, body):
         return "left"
     lane = lane_of(body)
     if p.gates.is_parked(job_id):

@@ -180,6 +180,15 @@ class PartitionData(Keyspace):
         if place is not None:
             self.urgent.add(job_id, due - FIRST if place < 0 else due)
 
+    def leave_delayed(self, job_id: bytes, body: bytes) -> bool:
+        """Take a job from the delayed ones before it is due; return whether it was there."""
+        if not self.delayed.remove(job_id):
+            return False
+        self.urgent.remove(job_id)
+        self.unaside(job_id)
+        self.group_of(body).delayed -= 1
+        return True
+
     def unaside(self, job_id: bytes) -> None:
         """Record that a job is no longer delayed, and waits for no task."""
         if self.asides.pop(job_id, None) is not None:

@@ -96,11 +96,9 @@ def _leave(p: PartitionData, epoch: int, job_id: bytes, body: bytes) -> bool:
     # failover undid its claim, or it lost the partition meanwhile.
     if p.unbook(epoch, job_id):
         return False
-    if p.delayed.remove(job_id):
-        p.unaside(job_id)
-        p.group_of(body).delayed -= 1
-    elif not any(p.unbook(other, job_id) for other in p.epochs()):
-        p.mark(job_id, body)
+    if p.leave_delayed(job_id, body) or any(p.unbook(other, job_id) for other in p.epochs()):
+        return True
+    p.mark(job_id, body)
     return True
 
 

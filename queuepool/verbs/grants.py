@@ -33,7 +33,7 @@ PRODUCER = _grant("""
     tt    hset hincrby pexpire unlink
     mt    hset hdel
     dl    zadd zrem
-    du    zadd
+    du    zadd zrem
     dg    sadd srem unlink
     ua    hdel
     ht    hset
@@ -173,6 +173,7 @@ CANCELLING = _grant("""
     bd    zadd
     j     hdel
     dl    zrem
+    du    zrem
     dg    srem unlink
     ua    hdel
     at    hdel

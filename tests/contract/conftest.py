@@ -97,6 +97,7 @@ def check_places(state: dict[str, Any], when: str) -> None:
 
     assert sorted(places) == sorted(jobs), f"{when}: a job is in no place, or in two"
     assert set(state["asides"]) <= set(state["delayed"]), f"{when}: waits for a task, not delayed"
+    assert set(state["urgent"]) <= set(state["delayed"]), f"{when}: listed as urgent, not delayed"
     assert marks <= set(in_lanes + at_gates), f"{when}: marks leaked: {marks - set(in_lanes)}"
     assert ready == len(set(in_lanes) - marks), f"{when}: ready jobs miscounted"
     placed = sorted([*seats, *state["out"]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from queuepool.partitions.partition import OwnedPartition
@@ -10,6 +12,7 @@ from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.batches import BATCH, finish, open_batch, relay
+from tests.contract.snapshot import snapshot
 from tests.contract.world import World
 
 FLOOD = 250  # more than two calls promote
@@ -83,6 +86,35 @@ def test_a_cancelled_urgent_job_takes_no_place(flooded: World) -> None:
 
     assert promote_once(owned) == 100
     assert ready(owned)[0] == b"high"
+
+
+def cancel_alone(world: World) -> None:
+    for job_id in ("c", "h"):
+        assert world.partition.run(produce.cancel(job_id))
+
+
+def cancel_group(world: World) -> None:
+    cursor = b"start"
+    while cursor:
+        cursor, _, _ = world.partition.run(produce.cancel_group(b"g", cursor))
+
+
+@pytest.mark.parametrize("cancel", [cancel_alone, cancel_group])
+@pytest.mark.parametrize("held", [False, True], ids=["delayed", "held"])
+def test_nothing_is_left_of_urgent_jobs_that_are_cancelled_before_their_time(
+    world: World, cancel: Callable[[World], None], *, held: bool
+) -> None:
+    """Held ones would leave it for ten years."""
+    owned = world.own()
+    world.partition.run(produce.hold_task("mail", on=held))
+    for tier, name in enumerate(["c", "h"]):
+        w.enqueue(world, [name], tier=tier, task="mail", delay_ms=0 if held else 59_000)
+    w.claim(owned)
+    assert set(snapshot(world)["urgent"]) == {b"c", b"h"}
+
+    cancel(world)
+
+    assert snapshot(world)["urgent"] == []
 
 
 @pytest.mark.parametrize("tier", [1, 2])

@@ -11,7 +11,7 @@
 -- batches, and 200 pages of results of old ones. O(20 log delayed).
 local base, c, j = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j'
 local dl, bd = base .. ':dl', base .. ':bd'
--- uses: fence, clock, check_hashes, bury, unaside, undelay, group_of, add, ours, whole, managed
+-- uses: fence, clock, check_hashes, bury, leave_delayed, group_of, add, ours, whole, managed
 -- uses: probe_tenant, is_complete, flows/why_failed, move_due
 redis.call('ZCARD', base .. ':du')
 redis.call('ZCARD', base .. ':dead')

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- forget: delete jobs of a frozen task group that another partition has adopted.
 -- ROLES   ops
--- KEYS[1] base; derived: c j cx dl dead at cr er ua u uk ex lm ga gt mg mv wk g:<group>
+-- KEYS[1] base; derived: c j cx dl du dead at cr er ua u uk ex lm ga gt mg mv wk g:<group>
 --         q:<0-3>:<group> dg:<group> gg:<group> gq:<tier>:<gate>~<group> ring:<0-3>
 --         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant>
 -- ARGV    version of the route, group, whether it is to be forgotten itself, once it has no jobs
@@ -11,11 +11,11 @@
 local base, group = KEYS[1], ARGV[2]
 -- uses: moves/current
 local c, j, mg, g = base .. ':c', base .. ':j', base .. ':mg', base .. ':g:' .. group
--- uses: clock, check_hashes, ours, tune, probe_tenant, add, group_of, tier_of, lane_key, undelay
--- uses: let_go, unaside, unpark, leave_gate, gate_of
+-- uses: clock, check_hashes, ours, tune, probe_tenant, add, group_of, tier_of, lane_key
+-- uses: let_go, leave_delayed, unpark, leave_gate, gate_of
 check_hashes('c', 'j', 'cx', 'mg', 'at', 'cr', 'er', 'ua', 'gt')
 -- uses: probe_managed
-redis.call('ZCARD', base .. ':dead')
+for _, k in ipairs({'dl', 'du', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 redis.call('SCARD', base .. ':mv')
 ours('SCARD', base .. ':dg:' .. group)
 ours('SCARD', base .. ':gg:' .. group)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- finish_stray: record the end of jobs that succeeded, wherever they are by now.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
+-- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl du dg:<group> ua dead cx g:<group> dn:<0|1>
 --         r:<id> at cr er pr cn mg mv ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk
 --         ex lm ga wk fo
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
@@ -14,11 +14,11 @@
 -- dead job stays dead, and one that is being copied to another partition waits: duplicates. A
 -- draining owner may call it. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
-local j, c, dl = base .. ':j', base .. ':c', base .. ':dl'
--- uses: fence_or_drain, managed, check_hashes, remember, count_done, is_claimed, unaside, group_of
--- uses: undelay, add, ours, let_go, mark, probe_tenant, leave, tally, tell, moves/is_closed
+local j, c = base .. ':j', base .. ':c'
+-- uses: fence_or_drain, managed, check_hashes, remember, count_done, is_claimed, group_of
+-- uses: leave_delayed, add, ours, let_go, mark, probe_tenant, leave, tally, tell, moves/is_closed
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
-for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
+for _, k in ipairs({'dl', 'du', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 -- uses: epochs_in_flight
 for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
 local function is_copied(id, group) -- and does not run
@@ -54,12 +54,7 @@ local function take_out(id, job) -- remove it from where it is; whether not from
     leave(job.group, 1)
     return here and 0 or 1
   end
-  if redis.call('ZREM', dl, id) == 1 then
-    unaside(id)
-    undelay(job.group, {id})
-  else
-    mark(id, job.body)
-  end
+  if not leave_delayed(id, job.group) then mark(id, job.body) end
   return 1
 end
 

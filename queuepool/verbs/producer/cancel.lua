@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- cancel: cancel one job: remove it if it waits, ask its handler to stop if it runs.
 -- ROLES   producer ops
--- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
---         dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga fo
+-- KEYS[1] base; derived: j dl du dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group>
+--         fl:<epochs> dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex
+--         lm ga fo
 -- ARGV    id, version of the route ('': 1)
 -- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown;
 --         or {MOVED, least version}: that of the route is lower.
@@ -14,12 +15,12 @@ local c, j, g = base .. ':c', base .. ':j', nil
 local body = redis.call('HGET', j, id)
 if not body then return 'unknown' end
 if redis.call('ZSCORE', base .. ':dead', id) then return 'dead' end
--- uses: check_hashes, end_cancelled, unaside, wake, group_of, undelay, ours, mark
--- uses: probe_tenant
+-- uses: check_hashes, end_cancelled, leave_delayed, wake, group_of, ours, mark, probe_tenant
 g = base .. ':g:' .. group_of(body)
 ours('HLEN', g)
 probe_tenant(group_of(body))
 ours('SCARD', base .. ':dg:' .. group_of(body))
+redis.call('ZCARD', base .. ':du')
 check_hashes('c', 'cx', 'cn', 'at', 'cr', 'er', 'ua')
 -- uses: epochs_in_flight
 local runs = false
@@ -31,10 +32,8 @@ if runs then
   return 'in-flight'
 end
 local was = 'ready'
-if redis.call('ZREM', base .. ':dl', id) == 1 then
+if leave_delayed(id, group_of(body)) then
   was = 'delayed'
-  unaside(id)
-  undelay(group_of(body), {id})
 else
   mark(id, body)
 end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- cancel_group: cancel the current jobs of a task group, one bounded step per call.
 -- ROLES   producer ops
--- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
+-- KEYS[1] base; derived: j c o dr dl du dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
 --         fl:<epochs> dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex
 --         lm ga gt gg:<group> gq:<tier>:<gate>~<group> fo
 -- ARGV    group, cursor ('start', then what the last call returned), version of the route ('': 1)
@@ -21,6 +21,7 @@ local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .
 check_hashes('j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua', 'gt')
 local dl, dg, gg = base .. ':dl', base .. ':dg:' .. group, base .. ':gg:' .. group
 redis.call('ZCARD', dl)
+redis.call('ZCARD', base .. ':du')
 ours('SCARD', dg)
 ours('SCARD', gg)
 probe_tenant(group)
@@ -90,7 +91,10 @@ elseif cursor ~= 'books' and whole(redis.call('HGET', g, 'delayed')) > 0 then
       redis.call('SREM', dg, id) -- an earlier version removed it from dl
     end
   end
-  if #gone > 0 then undelay(group, gone) end
+  if #gone > 0 then
+    redis.call('ZREM', base .. ':du', unpack(gone))
+    undelay(group, gone)
+  end
   if page[1] ~= '0' then
     cursor = (all and 'all:' or '') .. page[1]
   elseif not all and whole(redis.call('HGET', g, 'delayed')) > redis.call('SCARD', dg) then

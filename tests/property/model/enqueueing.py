@@ -164,12 +164,8 @@ def check_tiers(before: State, epoch: int, ids: Sequence[bytes]) -> None:
         ready[tier] -= 1
 
 
-def promote(s: State, there: set[bytes], stale: int) -> tuple[int, int]:
-    """Move the due jobs that the server moved, if it might; returns (promoted, cancelled).
-
-    stale: how many entries the index of urgent jobs has of jobs that are gone: as many others may
-    go before urgent ones.
-    """
+def promote(s: State, there: set[bytes]) -> tuple[int, int]:
+    """Move the due jobs that the server moved, if it might; returns (promoted, cancelled)."""
     due = sorted(
         (i for i in s.at(Place.DELAYED) if s.jobs[i].due[0] <= s.now_s and not s.is_copied(i)),
         key=lambda i: (s.jobs[i].due, i),
@@ -181,7 +177,7 @@ def promote(s: State, there: set[bytes], stale: int) -> tuple[int, int]:
     for tier in (0, 1):
         if [i for i in due if i in there and s.jobs[i].tier <= tier]:
             others = [i for i in moved if s.jobs[i].tier > tier]
-            assert len(others) <= stale, f"{others} were promoted before those of tier {tier}"
+            assert not others, f"{others} were promoted before those of tier {tier}"
     cancelled, retried = 0, list[bytes]()
 
     def is_next(job_id: bytes) -> bool:

@@ -235,7 +235,7 @@ def check_same(space: Space, state: State) -> None:
         for group in {state.jobs[i].group for i in late}
     }, "the index of delayed jobs differs"
     urgent = {i for i in late if state.jobs[i].tier < 2}
-    assert urgent <= set(space.ids("du")), "the index of urgent delayed jobs lacks some"
+    assert urgent <= set(space.ids("du")) <= late, "the index of urgent delayed jobs differs"
     assert space.ids("dead") == sorted(dead, key=lambda i: (dead[i], i)), "the dead differ"
     check_same_notes(space, state)
     check_same_tenants(space, state)

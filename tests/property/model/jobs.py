@@ -323,11 +323,10 @@ class JobsMachine(BaseMachine):
     @rule(back=who)
     def promote(self, back: int) -> None:
         life = self.life(back)
-        stale = len(set(self.space.ids("du")) - set(self.space.ids("dl")))
 
         def expect(reply: own.Promoted) -> own.Promoted:
             there = set(self.space.ids("dl"))
-            promised = enqueueing.promote(self.state, there, stale)
+            promised = enqueueing.promote(self.state, there)
             late = {i: self.state.jobs[i].due[0] for i in self.state.at(Place.DELAYED)}
             passed = {i for i in late if self.state.is_copied(i) and late[i] <= self.state.now_s}
             waiting = [due_s for i, due_s in late.items() if i not in passed]

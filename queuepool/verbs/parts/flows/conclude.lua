@@ -14,9 +14,7 @@ local function conclude(batch)
   redis.call('ZADD', bd, now + math.max(60000, whole(keep)), batch.name)
   if not batch.waits then return 'gone' end -- it was cancelled, or runs already
   if failed then
-    redis.call('ZREM', dl, after)
-    unaside(after)
-    undelay(group_of(batch.body), {after})
+    leave_delayed(after, group_of(batch.body))
     bury(after, base .. ':g:' .. group_of(batch.body), #batch.body, why_failed(batch, not complete))
   else
     move_due(after, now)

@@ -20,10 +20,7 @@ end
 -- Takes a job out of its place; returns what counts it in the record of its group. nil: it runs
 local function take_out(id, body)
   if redis.call('ZREM', base .. ':dead', id) == 1 then return 'dead' end
-  if redis.call('ZREM', base .. ':dl', id) == 1 then
-    undelay(group, {id})
-    return 'left'
-  end
+  if leave_delayed(id, group) then return 'left' end
   local state, gate = gate_of(redis.call('HGET', base .. ':lm', id))
   local tier = tier_of(body)
   if state == 'p' then

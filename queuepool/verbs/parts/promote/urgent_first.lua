@@ -1,5 +1,5 @@
--- More jobs are due than one call promotes: those of tier 0 and then 1 come first. Entries of `du`
--- may be out of date, as it is only an index.
+-- More jobs are due than one call promotes: those of tier 0 and then 1 come first. Some
+-- entries of `du` may be of jobs that are gone: an earlier version left those that were cancelled.
 local dues = #urgent > 0 and redis.call('ZMSCORE', dl, unpack(urgent)) or {}
 local first, listed = {}, {}
 for k, id in ipairs(urgent) do
