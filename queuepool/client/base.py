@@ -9,10 +9,11 @@ from typing import Any, Generic, Self, TypeVar
 from queuepool.client import calls
 from queuepool.client.after import After
 from queuepool.client.arguments import check_wait
-from queuepool.client.batching import begin, grow, refuse_unique, seal
+from queuepool.client.batching import begin, grow, is_cancelled, refuse_unique, seal
 from queuepool.client.chunks import Chunk, OpenChunks
 from queuepool.client.durability import confirmation_for
 from queuepool.client.effects import Steps
+from queuepool.client.flows.cancelling import cancel_late
 from queuepool.client.numbers import Numbers
 from queuepool.client.producer import Producer
 from queuepool.client.results import EnqueueResults, FailureResults
@@ -129,7 +130,11 @@ class BasePool(Generic[P]):
         )
         results = yield from sender.all(map(refuse_unique, chunks), held)
         if then is not None:
-            yield from seal(config, name, results.jobs)
+            cancelled = yield from seal(config, name, results.jobs)
+        else:
+            cancelled = into is not None and (yield from is_cancelled(config, name))
+        if cancelled:
+            yield from cancel_late(config, name)
         return results, task_of, name
 
     def _spread_of(self, task: object, options: Mapping[str, Any]) -> Steps[int]:

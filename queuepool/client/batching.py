@@ -22,7 +22,7 @@ from queuepool.client.producer import Producer
 from queuepool.client.questions import ask, following
 from queuepool.client.sender import Sender
 from queuepool.errors import InvalidInputError, UnavailableError
-from queuepool.models.flows import BatchState
+from queuepool.models.flows import BatchState, BatchStatus
 from queuepool.models.places import LEGACY
 from queuepool.protocol import ids
 from queuepool.protocol.batches import (
@@ -110,8 +110,7 @@ def _end_with(config: PoolConfig, within: BatchRef | None, name: str) -> Steps[N
     """
     if within is None:
         return
-    outer = yield from ask_home(config, within.name, flow.batch(within.name))
-    if outer.state is not BatchState.CANCELLED:
+    if not (yield from is_cancelled(config, within.name)):
         return
     yield from cancel_record(config, name)
     raise InvalidInputError(
@@ -119,14 +118,24 @@ def _end_with(config: PoolConfig, within: BatchRef | None, name: str) -> Steps[N
     )
 
 
-def seal(config: PoolConfig, name: str, jobs: int) -> Steps[None]:
-    """Say how many jobs a batch has. Raises InvalidInputError if it had another number."""
-    sealed = yield from ask_home(config, name, flow.seal_batch(name, jobs))
+def seal(config: PoolConfig, name: str, jobs: int) -> Steps[bool]:
+    """Say how many jobs a batch has; return whether it was cancelled before.
+
+    Raises InvalidInputError if it had another number.
+    """
+    sealed: BatchState | int = yield from ask_home(config, name, flow.seal_batch(name, jobs))
     if sealed == -1:
         raise InvalidInputError(
             f"batch {name} was enqueued before with another number of jobs than {jobs:,}: repeat "
             f"the call with the same jobs, in the same order"
         )
+    return sealed is BatchState.CANCELLED
+
+
+def is_cancelled(config: PoolConfig, name: str) -> Steps[bool]:
+    """Return whether a batch was cancelled."""
+    found: BatchStatus = yield from ask_home(config, name, flow.batch(name))
+    return found.state is BatchState.CANCELLED
 
 
 def grow(config: PoolConfig, into: BatchRef, jobs: int) -> Steps[Numbers]:

@@ -7,6 +7,8 @@ Invariants
 - The batches in one are listed after its record is cancelled: from then on none is added to it, and
   who opens one that was listed already cancels it himself.
 - No job is looked for before all records are cancelled: one look finds those of all batches.
+- Whoever adds jobs to a batch looks afterwards whether it was cancelled meanwhile, and then cancels
+  it again: the first look may have passed before they came.
 - Whatever ended a call halfway, the same call again does the rest: it goes by what is there, not by
   what it changes.
 """
@@ -17,8 +19,9 @@ from collections.abc import Iterable, Sequence
 
 from queuepool.client.batching import ask_home
 from queuepool.client.effects import Follow, Pause, Steps
-from queuepool.client.flows.starting import ask_homes
+from queuepool.client.flows.homes import ask_homes
 from queuepool.client.questions import ask, places_of
+from queuepool.errors import InvalidInputError
 from queuepool.models.flows import BatchStatus
 from queuepool.protocol.batches import is_batch, membership_of
 from queuepool.protocol.graphs import Graph, read_graph
@@ -40,6 +43,14 @@ def cancel_all(config: PoolConfig, name: str) -> Steps[int]:
         level = sorted((yield from _inner_of(config, own)) - seen)
         seen.update(own, level)
     return (yield from _cancel_jobs(config, list(dict.fromkeys(found))))
+
+
+def cancel_late(config: PoolConfig, name: str) -> Steps[None]:
+    """Cancel what was added to a batch while it was cancelled. Raises InvalidInputError."""
+    yield from cancel_all(config, name)
+    raise InvalidInputError(
+        f"batch {name} was cancelled while jobs were added to it, so these are cancelled, too"
+    )
 
 
 def _cancel_records(config: PoolConfig, names: Sequence[str], seen: set[str]) -> Steps[list[str]]:

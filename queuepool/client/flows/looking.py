@@ -7,7 +7,7 @@ import time
 from queuepool.client.arguments import check_wait
 from queuepool.client.batching import ask_home
 from queuepool.client.effects import Pause, Steps
-from queuepool.client.flows.starting import ask_homes
+from queuepool.client.flows.homes import ask_homes
 from queuepool.errors import InvalidInputError, WaitTimeoutError
 from queuepool.errors.escaping import shown
 from queuepool.models.flows import BatchState, BatchStatus, FlowState, FlowStatus, StepStatus
