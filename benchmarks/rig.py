@@ -21,6 +21,11 @@ from queuepool.process.embedded import EmbeddedServer
 from queuepool.verbs.scripts import names, script
 
 PAD = "x" * 82  # makes a payload of 100 bytes of JSON
+# Settings of a consumer that keeps all dead jobs: by default, it keeps the latest 100,000
+ALL_DEAD_KEPT = {
+    "CONSUMER_DEAD_KEEP_JOBS": "1000000000",
+    "CONSUMER_DEAD_KEEP_BYTES": "1000000000000",
+}
 
 
 @dataclass(slots=True)

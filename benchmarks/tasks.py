@@ -19,6 +19,12 @@ def fails(**payload: object) -> None:  # noqa: ARG001 - a payload like any other
     raise PermanentError("always")
 
 
+@task(max_attempts=1)
+def fails_with(error: str) -> None:
+    """Die of this error."""
+    raise PermanentError(error)
+
+
 @task
 def nap(ms: float, i: int = 0) -> None:  # noqa: ARG001 - tells payloads apart
     """Sleep: a job that waits for someone else."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
-from benchmarks.rig import PAD, Rig, quantile, rig
+from benchmarks.rig import ALL_DEAD_KEPT, PAD, Rig, quantile, rig
 from benchmarks.scale.rows import Row
 from queuepool import Tier
 
@@ -134,7 +134,7 @@ def bury(scale: float) -> Iterator[Row]:
     with rig(1) as r:
         empty = r.used_memory()
         r.pool.enqueue_many("fails", _rows(jobs), partition_key="bulk")
-        with r.consumer(8):
+        with r.consumer(8, **ALL_DEAD_KEPT):
             each_us = 1e6 / r.drain_per_s("bulk")
         size = (r.used_memory() - empty) / jobs - _PAYLOAD_BYTES
     yield Row(f"{jobs:,} jobs that die, each", each_us, 1e6 / 15_000, "us")

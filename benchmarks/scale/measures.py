@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from statistics import median
 from time import monotonic, sleep
 
-from benchmarks.rig import rig
-from benchmarks.scale import crowds, deciding, shapes
+from benchmarks.rig import ALL_DEAD_KEPT, rig
+from benchmarks.scale import crowds, deciding, remedies, shapes
 from benchmarks.scale.processes import Seen, coordinating, cycles, fetched, lost_decisions, running
 from benchmarks.scale.rows import Row
 
@@ -124,7 +124,7 @@ def dead(scale: float) -> Iterator[Row]:
     with rig(1) as r:
         rows = ({"i": i} for i in range(many))
         r.pool.enqueue_many("fails", rows, partition_key="bulk", max_attempts=1)
-        with r.consumer(8):
+        with r.consumer(8, **ALL_DEAD_KEPT):
             r.drain_per_s("bulk")
         for limit in (1_000, many):
             command = [sys.executable, "-m", "queuepool", "dead", "list", "--json"]
@@ -186,6 +186,7 @@ MEASURES: dict[str, Callable[[float], Iterator[Row]]] = {
     "up": up,
     "producer": producer,
     "dead": dead,
+    "changes": remedies.changes,
     "due": crowds.due,
     "bury": crowds.bury,
     "cancel": crowds.cancel,

@@ -2,8 +2,8 @@
 -- cancel_children: cancel the jobs of batches in a partition, one bounded step per call.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl du dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group>
---         fl:<epochs> dn:<0|1> mg mv ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex
---         lm ga fo
+--         fl:<epochs> dn:<0|1> mg mv ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk
+--         ex lm ga fo
 -- ARGV    cursor ('0', then what the last call returned), ids at once, then batches
 -- Returns {next cursor ('0' when done), waiting jobs cancelled, running jobs asked, waiting jobs
 --         that stay, as they are being copied to another partition}. It looks at every job of the
