@@ -13,6 +13,7 @@ from queuepool.models import JobState
 from queuepool.models.log import LogKind
 from queuepool.web.desk import Desk
 from queuepool.web.drawing import words
+from queuepool.web.drawing.paging import paged
 from queuepool.web.drawing.trends import Releases, Trends, bars, trends
 from queuepool.web.pages.log import read_soon
 
@@ -25,10 +26,10 @@ def routes(desk: Desk) -> list[Route]:
     async def show(request: Request) -> Response:
         found = await desk.cached("errors", 3.0, desk.source.pool.inspect.errors)
         lately = await desk.cached("trends", 5.0, lambda: _trends(desk))
-        shown = found[:_SHOWN]
+        shown, pages = paged(found, _SHOWN, request.query_params)
         most = max((max(lately.of(one.fingerprint)) for one in shown), default=1)
         return desk.page(
-            request, "errors.html", found=shown, left_out=max(0, len(found) - _SHOWN),
+            request, "errors.html", found=shown, pages=pages,
             exact=all(one.is_exact for one in found), trends=lately,
             span=words.seconds(lately.span_s),
             bars=lambda name: bars(lately.of(name), most), releases=await _releases(desk),

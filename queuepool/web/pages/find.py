@@ -18,11 +18,12 @@ from queuepool.errors.escaping import key_bytes_of
 from queuepool.models import JobState
 from queuepool.models.moments import parse_moment
 from queuepool.web.desk import Desk, RefusedError, sentence_of
+from queuepool.web.drawing.paging import number_of, paged
 from queuepool.web.pages import jobs
 
 STATES = ("ready", "parked", "delayed", "in-flight", "dead")
 FILTERS = ("state", "task", "key", "tenant", "error", "since", "until", "partition")
-_USUAL, _MOST = 50, 1000
+_SHOWN, _MOST = 50, 1_000
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -33,20 +34,20 @@ def routes(desk: Desk) -> list[Route]:
         if asked.get("q", "").strip():
             return await _searched(desk, request, asked["q"].strip())
         given = {name: asked[name].strip() for name in FILTERS if asked.get(name, "").strip()}
-        most = _number(asked.get("limit", ""), _USUAL)
-        found: list[Any] = []
-        problem, more = "", False
+        most = min(number_of(asked) * _SHOWN, _MOST)
+        known: list[Any] = []
+        problem = ""
         if given:
             try:
-                found = await desk.off_loop(lambda: _find(desk, given, most))
+                known = await desk.off_loop(lambda: _find(desk, given, most))
             except (QueuePoolError, ValueError) as error:
                 problem = sentence_of(error)
-            more, found = len(found) > most, found[:most]
-        wider = urlencode(given | {"limit": str(min(most * 4, _MOST))})
+        here = given | {"page": asked.get("page", "")}
+        found, pages = paged(known[:_MOST], _SHOWN, here, more=len(known) > most)
         return desk.page(
             request, "find.html", given={name: given.get(name, "") for name in FILTERS},
-            searched=bool(given), found=found, more=more and most < _MOST, wider=wider,
-            problem=problem, states=STATES, acts=acts_for(given),
+            searched=bool(given), found=found, pages=pages, problem=problem, states=STATES,
+            acts=acts_for(given),
         )  # fmt: skip
 
     return [Route("/find", show)]
@@ -90,11 +91,6 @@ def where_of(given: Mapping[str, str]) -> tuple[str | None, Where]:
 def _find(desk: Desk, given: Mapping[str, str], most: int) -> list[Any]:
     state, where = where_of(given)
     return list(islice(desk.source.pool.inspect.find(state, **where), most + 1))
-
-
-def _number(text: str, usual: int) -> int:
-    usable = text.isascii() and text.isdecimal() and len(text) < 6
-    return min(max(int(text), 1), _MOST) if usable else usual
 
 
 async def _searched(desk: Desk, request: Request, text: str) -> Response:

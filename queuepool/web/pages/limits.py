@@ -13,16 +13,23 @@ from queuepool.models import Limit, LimitStatus
 from queuepool.models.durations import parse_duration
 from queuepool.models.limits import allows
 from queuepool.web.desk import Desk, RefusedError, fields, reason_of
+from queuepool.web.drawing.paging import paged
 
-_SHOWN = 200
+_SHOWN, _READ, _AT_ONCE = 50, 1_000, 200
 
 
 def routes(desk: Desk) -> list[Route]:
     """Return the addresses of this page."""
 
     async def show(request: Request) -> Response:
-        found, more = await desk.cached("limits", 1.0, lambda: _list(desk))
-        return desk.page(request, "limits.html", found=found, more=more, allows=allows)
+        known, more = await desk.cached("limits", 2.0, lambda: _list(desk))
+        asked = request.query_params
+        wanted = asked.get("name", "").strip()
+        named = [one for one in known if wanted in one.name]
+        found, pages = paged(named, _SHOWN, asked, more=more)
+        return desk.page(
+            request, "limits.html", found=found, pages=pages, wanted=wanted, allows=allows
+        )
 
     async def act(request: Request) -> Response:
         do = _ACTS.get(request.path_params["what"])
@@ -39,12 +46,18 @@ def routes(desk: Desk) -> list[Route]:
 
 
 def _list(desk: Desk) -> tuple[list[LimitStatus], bool]:
+    """Return the limits, those for which most jobs wait first, and whether more were not read."""
     from queuepool.rpc.limits import status_of
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-    answer = desk.source.client.ListLimits(api.ListLimitsRequest(page_size=_SHOWN))
-    found = sorted(map(status_of, answer.limits), key=lambda one: (-one.parked, one.name))
-    return found, bool(answer.next_page_token)
+    found, token = list[LimitStatus](), ""
+    while len(found) < _READ:
+        request = api.ListLimitsRequest(page_size=_AT_ONCE, page_token=token)
+        answer = desk.source.client.ListLimits(request)
+        found += map(status_of, answer.limits)
+        if not (token := answer.next_page_token):
+            break
+    return sorted(found, key=lambda one: (-one.parked, one.name)), bool(token)
 
 
 def _set(desk: Desk, name: str, asked: Any, reason: str) -> str:

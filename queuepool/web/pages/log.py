@@ -13,8 +13,9 @@ from starlette.routing import Route
 from queuepool.errors import QueuePoolError
 from queuepool.models.log import LogEntry, LogKind
 from queuepool.web.desk import Desk
+from queuepool.web.drawing.paging import paged
 
-_SHOWN, _ACTS, _HERE, _LOOKED_AT = 300, 20, 20, 1_000
+_SHOWN, _ACTS, _HERE, _LOOKED_AT = 60, 20, 20, 1_000
 _SOON_S = 2.0  # the other pages are shown also while the servers are away
 
 
@@ -26,10 +27,11 @@ def routes(desk: Desk) -> list[Route]:
         if kind and kind not in {one.value for one in LogKind}:
             raise HTTPException(400, "there is no such kind of entries")
         kinds = [kind] if kind else []
-        found = await desk.cached(f"log {kind}", 1.0, lambda: _read(desk, kinds, _SHOWN))
+        known = await desk.cached(f"log {kind}", 1.0, lambda: _read(desk, kinds, _LOOKED_AT))
+        found, pages = paged(known, _SHOWN, request.query_params, more=len(known) == _LOOKED_AT)
         return desk.page(
             request, "log.html", found=found, kind=kind, all_kinds=[one.value for one in LogKind],
-            most=_SHOWN,
+            pages=pages,
         )  # fmt: skip
 
     return [Route("/log", show)]

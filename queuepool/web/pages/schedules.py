@@ -10,9 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from queuepool.web.desk import Desk, RefusedError, fields
+from queuepool.web.drawing.paging import paged
 
 _NEXT = 5
-_SHOWN = 40  # the others are found by a part of their names
+_SHOWN = 40
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -22,10 +23,9 @@ def routes(desk: Desk) -> list[Route]:
         found = await desk.cached("schedules", 1.0, desk.source.pool.schedules.list)
         now_ms, wanted = round(time.time() * 1000), request.query_params.get("name", "").strip()
         named = [one for one in found if wanted in one.name]
-        rows = [(one, [] if one.paused_ms else one.next(_NEXT, now_ms)) for one in named[:_SHOWN]]
-        return desk.page(
-            request, "schedules.html", rows=rows, wanted=wanted, more=max(0, len(named) - _SHOWN)
-        )
+        shown, pages = paged(named, _SHOWN, request.query_params)
+        rows = [(one, [] if one.paused_ms else one.next(_NEXT, now_ms)) for one in shown]
+        return desk.page(request, "schedules.html", rows=rows, wanted=wanted, pages=pages)
 
     async def act(request: Request) -> Response:
         what, name = request.path_params["what"], fields(request).get("name", "")

@@ -16,12 +16,13 @@ from queuepool.errors import QueuePoolError
 from queuepool.models.doctor import ServerFigures
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.web.desk import Desk, RefusedError, fields
+from queuepool.web.drawing.paging import paged
 from queuepool.web.live.board import name_of
 from queuepool.web.pages import moves
 from queuepool.web.pages.log import acts_of
 
 _SOON_S = 2.0
-_SHOWN = 50  # consumers; the others are found by a part of their names
+_SHOWN = 50  # consumers
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -30,9 +31,9 @@ def routes(desk: Desk) -> list[Route]:
     async def show(request: Request) -> Response:
         look, wanted = desk.board.look, request.query_params.get("consumer", "").strip()
         found = [one for one in consumers(look.places) if wanted in one["name"]]
+        shown, pages = paged(found, _SHOWN, request.query_params)
         return desk.page(
-            request, "system.html", look=look, consumers=found[:_SHOWN], wanted=wanted,
-            more=max(0, len(found) - _SHOWN),
+            request, "system.html", look=look, consumers=shown, wanted=wanted, pages=pages,
             servers=servers(look), memory=await memory(desk), acts=await acts_of(desk),
             move=await moves.latest(desk),
             up_s=time.time() - desk.board.origin_s,

@@ -36,7 +36,7 @@ def test_a_consumer_is_drained_by_each_partition_that_it_owns(
     assert "owns no partition any more" in operator.note()
 
 
-def test_lists_of_very_many_are_bounded_and_found_by_a_part_of_a_name(make_site: MakeSite) -> None:
+def test_lists_of_very_many_are_paged_and_found_by_a_part_of_a_name(make_site: MakeSite) -> None:
     site = make_site(1000)
     site.pool.producer.registry = registry
     site.coordinator.states[777].draining = 1
@@ -48,9 +48,16 @@ def test_lists_of_very_many_are_bounded_and_found_by_a_part_of_a_name(make_site:
 
     assert len(system) < 100_000
     assert len(schedules) < 100_000
-    assert "950 more are not shown" in system
+    assert "1 to 50 of 1,000" in system
+    assert 'href="/system?page=2">Next</a>' in system
     assert system.index("Drain host:777") < system.index("Drain host:0")
-    assert "80 more are not shown" in schedules
+    assert "1 to 40 of 120" in schedules
+    assert "81 to 120 of 120" in browser.text("/schedules?page=3")
+    last = browser.text("/system?page=20")
+    assert "951 to 1,000 of 1,000" in last
+    assert "Next" not in last
     assert "Drain host:999" in browser.text("/system?consumer=999")
+    assert "1 to 50 of 271" in browser.text("/system?consumer=9")
+    assert 'href="/system?consumer=9&page=2"' in browser.text("/system?consumer=9")
     assert "None has that in its name" in browser.text("/system?consumer=<b>")
     assert "often-119" in browser.text("/schedules?name=-119")
