@@ -32,7 +32,7 @@ class Paging:
 
 
 def number_of(asked: Mapping[str, str]) -> int:
-    """Return which part of a list is asked for, from 1; the first if that is no number."""
+    """Return which part of a list is asked for, from 1; the first if the address names none."""
     text = asked.get("page", "")
     usable = text.isascii() and text.isdecimal() and len(text) < 6
     return min(max(int(text), 1), _MOST) if usable else 1
