@@ -67,11 +67,21 @@ class Walk:
         self._ordered = where.state in _ORDERED
         self.looked = self.now_ms = 0
 
-    def page(self, size: int) -> Steps[list[JobStatus]]:
-        """Return up to `size` jobs; none at the end."""
+    @property
+    def is_over(self) -> bool:
+        """Return whether no jobs are left to look at."""
+        return not self._sources
+
+    def page(self, size: int, *, look: int | None = None) -> Steps[list[JobStatus]]:
+        """Return up to `size` jobs; none at the end.
+
+        look: after looking at so many, return what was found, which may be nothing.
+        """
         found: list[JobStatus] = []
-        size = min(size, _PAGE)
+        size, begun = min(size, _PAGE), self.looked
         while len(found) < size and self._sources:
+            if look is not None and self.looked - begun >= look:
+                break
             ahead = self._sources if self._ordered else self._sources[:1]
             short = [source for source in ahead if not source.waiting and not source.ended]
             if short:

@@ -72,7 +72,8 @@ class InspectSteps:
         )
         return where, {"partition": partition, "pool": options.get("pool")}
 
-    def _walk(self, state: JobState | str | None, options: Any) -> Steps[finding.Walk]:
+    def walk(self, state: JobState | str | None, options: Any) -> Steps[finding.Walk]:
+        """Return the steps to a walk through the jobs that match, for `carry_out`."""
         where, places = self._where(state, options)
         return finding.walk(self._network.config, where, **places)
 

@@ -36,7 +36,7 @@ class Inspect(InspectSteps):
         Dead and delayed ones come with the latest first (`newest`), over all partitions. Jobs that
         change their place meanwhile may be missed or seen twice.
         """
-        steps = self._walk(state, where)
+        steps = self.walk(state, where)
         walk = self._network.do(steps)
         while page := self._network.do(walk.page(_PAGE)):
             yield from page
@@ -166,7 +166,7 @@ class AsyncInspect(InspectSteps):
         self, state: JobState | str | None = None, **where: Unpack[Where]
     ) -> AsyncIterator[JobStatus]:
         """Iterate over the jobs that match, as Inspect.find does."""
-        walk = await self._network.do(self._walk(state, where))
+        walk = await self._network.do(self.walk(state, where))
         while page := await self._network.do(walk.page(_PAGE)):
             for job in page:
                 yield job

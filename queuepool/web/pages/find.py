@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -24,6 +24,7 @@ from queuepool.web.pages import jobs
 STATES = ("ready", "parked", "delayed", "in-flight", "dead")
 FILTERS = ("state", "task", "key", "tenant", "error", "since", "until", "partition")
 _SHOWN, _MOST = 50, 1_000
+_LONGEST_S, _LOOK = 3.0, 2_000  # to look for jobs; at how many at once
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -35,19 +36,20 @@ def routes(desk: Desk) -> list[Route]:
             return await _searched(desk, request, asked["q"].strip())
         given = {name: asked[name].strip() for name in FILTERS if asked.get(name, "").strip()}
         most = min(number_of(asked) * _SHOWN, _MOST)
-        known: list[Any] = []
+        known, looked = list[Any](), 0  # looked: at how many jobs, if there was no time for more
         problem = ""
         if given:
             try:
-                known = await desk.off_loop(lambda: _find(desk, given, most))
+                known, looked = await desk.off_loop(lambda: _find(desk, given, most))
             except (QueuePoolError, ValueError) as error:
                 problem = sentence_of(error)
         here = given | {"page": asked.get("page", "")}
-        found, pages = paged(known[:_MOST], _SHOWN, here, more=len(known) > most)
+        more = bool(looked) or len(known) > most
+        found, pages = paged(known[:_MOST], _SHOWN, here, more=more)
         return desk.page(
             request, "find.html", given={name: given.get(name, "") for name in FILTERS},
-            searched=bool(given), found=found, pages=pages, problem=problem, states=STATES,
-            acts=acts_for(given),
+            searched=bool(given), found=found, pages=pages, looked=looked,
+            problem=problem, states=STATES, acts=acts_for(given),
         )  # fmt: skip
 
     return [Route("/find", show)]
@@ -88,9 +90,20 @@ def where_of(given: Mapping[str, str]) -> tuple[str | None, Where]:
     return state, cast("Where", {name: value for name, value in where.items() if value is not None})
 
 
-def _find(desk: Desk, given: Mapping[str, str], most: int) -> list[Any]:
+def _find(desk: Desk, given: Mapping[str, str], most: int) -> tuple[list[Any], int]:
+    """Return jobs that match, one more than `most` if there are more.
+
+    Also, if that took too long, at how many jobs it looked instead of all.
+    """
     state, where = where_of(given)
-    return list(islice(desk.source.pool.inspect.find(state, **where), most + 1))
+    pool, end_s = desk.source.pool, time.monotonic() + _LONGEST_S
+    walk = pool.carry_out(pool.inspect.walk(state, where))
+    found: list[Any] = []
+    while len(found) <= most and not walk.is_over:
+        found += pool.carry_out(walk.page(most + 1 - len(found), look=_LOOK))
+        if time.monotonic() >= end_s and not walk.is_over:
+            return found, walk.looked
+    return found, 0
 
 
 async def _searched(desk: Desk, request: Request, text: str) -> Response:

@@ -13,6 +13,7 @@ from queuepool.rpc.v1 import decision_pb2, limit_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.tasks.registry import Registry
 from queuepool.testing import run_jobs
+from queuepool.web.pages import find
 from tests.unit.web.conftest import OPERATOR, Browser, MakeSite, Site
 from tests.unit.web.coordinator import state
 
@@ -140,6 +141,23 @@ def test_jobs_are_found_in_parts_up_to_a_thousand(site: Site) -> None:
     assert "narrow the search" in last
     assert "Next" not in last
     assert "No job matches" in few
+
+
+def test_a_search_for_what_is_rare_ends_and_says_at_how_many_jobs_it_looked(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find, "_LONGEST_S", 0.0)
+    monkeypatch.setattr(find, "_LOOK", 200)
+    site.pool.enqueue_many(TASK, [{"n": n} for n in range(1_020)], partition_key="k", delay_s=60)
+    browser = site.browser(OPERATOR)
+
+    rare = browser.text("/find?state=delayed&error=nothing-like-it")
+
+    assert "jobs were looked at" in rare
+    assert "0+ found" in rare
+    assert "None of them matches" in rare
+    monkeypatch.undo()
+    assert "No job matches" in browser.text("/find?state=delayed&error=nothing-like-it")
 
 
 def test_the_log_is_shown_in_parts(site: Site) -> None:
