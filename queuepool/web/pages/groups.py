@@ -24,6 +24,7 @@ from queuepool.verbs.operator import finding
 from queuepool.web.desk import Desk, RefusedError, fields, reason_of, sentence_of
 from queuepool.web.drawing import words
 from queuepool.web.live.hub import Patch
+from queuepool.web.pages.overview import largest_tenants
 
 _LISTED, _ERRORS, _TENANTS = 30, 5, 10
 _LOOK_S = 2.0
@@ -38,7 +39,7 @@ _PARTS = (
 
 async def _known(desk: Desk) -> dict[str, Any]:
     known: dict[str, Any] = {"problems": []}
-    for name, ask in (("groups", _at_work), ("tenants", _tenants)):
+    for name, ask in (("groups", _at_work), ("tenants", partial(largest_tenants, most=_TENANTS))):
         try:
             known[name] = await desk.cached(f"groups {name}", 3.0, partial(ask, desk))
         except Exception as error:  # the rest is shown nevertheless
@@ -123,12 +124,6 @@ def _group(desk: Desk, key: str, tenant: str) -> TaskGroup:
 def _at_work(desk: Desk) -> list[tuple[str, str, int]]:
     counts = Counter(one.job.group for one in desk.source.pool.inspect.running(most=5000))
     return [(words.key(g), words.tenant(g), n) for g, n in counts.most_common(_LISTED)]
-
-
-def _tenants(desk: Desk) -> list[Any]:
-    from queuepool.rpc.v1 import queue_pool_pb2 as api
-
-    return list(desk.source.client.ListTenants(api.ListTenantsRequest(most=_TENANTS)).tenants)
 
 
 def _errors(desk: Desk, key: str, tenant: str) -> list[Any]:

@@ -19,7 +19,7 @@ from queuepool.web.pages import moves
 from queuepool.web.verdict import verdict_of
 
 _CELLS = 64  # up to so many, cells of the strip are large
-_ERRORS, _GROUPS, _DECISIONS = 5, 6, 8
+_ERRORS, _GROUPS, _TENANTS, _DECISIONS = 5, 6, 6, 8
 _SAMPLE = 2_000
 _CHARTS = (
     ("backlog", "Backlog", "jobs", (Line("waiting", "backlog", "a", filled=True),), words.short),
@@ -166,6 +166,7 @@ async def _asked(desk: Desk) -> dict[str, Any]:
     for name, keep_s, ask, empty in (
         ("decisions", 2.0, lambda: _decisions(desk), []),
         ("groups", 5.0, lambda: _groups(desk), []),
+        ("tenants", 5.0, lambda: largest_tenants(desk, _TENANTS), []),
         ("errors", 10.0, lambda: desk.source.pool.inspect.errors(sample=_SAMPLE)[:_ERRORS], []),
     ):
         try:
@@ -184,6 +185,13 @@ def _decisions(desk: Desk) -> list[Any]:
     answer = desk.source.client.ListDecisions(api.ListDecisionsRequest(page_size=50))
     moved = [d for d in answer.decisions if d.target != d.previous_target]
     return moved[:_DECISIONS]
+
+
+def largest_tenants(desk: Desk, most: int) -> list[Any]:
+    """Return the tenants with the most ready jobs, of those next in turn."""
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    return list(desk.source.client.ListTenants(api.ListTenantsRequest(most=most)).tenants)
 
 
 def _groups(desk: Desk) -> list[tuple[str, str, int]]:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from queuepool.models.doctor import Finding, Severity, Verdict
-from queuepool.rpc.v1 import move_pb2
+from queuepool.rpc.v1 import move_pb2, tenant_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.web.live.board import Board
 from queuepool.web.live.hub import MOST_WATCHERS, Hub, TooManyWatchersError
@@ -28,6 +28,21 @@ def test_the_overview_shows_numbers_partitions_and_who_leads(site: Site, operato
     assert 'class="h4" href="partition/2"' in text
     assert "led by host:1" in text
     assert "No problems found" in text
+
+
+def test_the_largest_tenants_are_on_the_overview_where_there_are_tenants(
+    site: Site, operator: Browser
+) -> None:
+    assert "Largest tenants" not in operator.text("/")
+    tenants = [tenant_pb2.Tenant(name="<b>acme", ready=1234, in_flight=5, held_since_ms=1)]
+    site.coordinator.answers["ListTenants"] = api.ListTenantsResponse(tenants=tenants)
+    site.desk.forget()
+
+    shown = operator.get("/").text
+
+    assert "Largest tenants" in shown
+    assert '&lt;b&gt;acme</a></td><td class="num">1,234</td>' in shown
+    assert '<span class="tag warn">held</span>' in shown
 
 
 def test_all_partitions_are_paused_and_resumed_and_it_is_written_down(
