@@ -12,7 +12,7 @@ from statistics import median
 from time import monotonic, sleep
 
 from benchmarks.rig import ALL_DEAD_KEPT, rig
-from benchmarks.scale import crowds, deciding, remedies, shapes
+from benchmarks.scale import crowds, deciding, remedies, shapes, watching
 from benchmarks.scale.processes import Seen, coordinating, cycles, fetched, lost_decisions, running
 from benchmarks.scale.rows import Row
 
@@ -196,4 +196,5 @@ MEASURES: dict[str, Callable[[float], Iterator[Row]]] = {
     "large": shapes.large,
     "beside": shapes.beside,
     "loaded": shapes.loaded,
+    "page": watching.page,
 }
