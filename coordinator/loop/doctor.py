@@ -24,9 +24,9 @@ from queuepool.client.checkup import CLOSE, with_the_rest
 from queuepool.client.pool import QueuePool
 from queuepool.client.reachable import Where, ask_reachable
 from queuepool.errors.hindrances import start_thread
-from queuepool.models.doctor import Checkup, Finding, Verdict
+from queuepool.models.doctor import Checkup, Verdict
 from queuepool.telemetry.advice.advising import AdviceWatch
-from queuepool.telemetry.doctor import Observed, Place, Watch
+from queuepool.telemetry.doctor import Observed, Place, Watch, changes
 from queuepool.telemetry.doctor.past import History
 from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.operator.checkups import checkup
@@ -78,12 +78,11 @@ class DoctorWatch:
         self._board.advised = self._advice.advise(seen)
         before = self._board.latest
         self._board.latest = verdict
-        known = _by_key(before.findings if before is not None else ())
-        found = _by_key(verdict.findings)
-        for key in found.keys() - known.keys():
-            self._emit(FindingCame(found[key]))
-        for key in known.keys() - found.keys():
-            self._emit(FindingWent(known[key]))
+        came, went = changes(before.findings if before is not None else (), verdict.findings)
+        for one in came:
+            self._emit(FindingCame(one))
+        for one in went:
+            self._emit(FindingWent(one))
         return verdict
 
     def _observed(self, snapshot: Snapshot) -> Observed:
@@ -136,7 +135,3 @@ def _place(view: PartitionView, looked: Checkup | None) -> Place:
         service_s=view.pace.service_s or 0.0,
         clamps=view.clamps,
     )
-
-
-def _by_key(findings: Sequence[Finding]) -> dict[tuple[str, str], Finding]:
-    return {(one.kind, one.subject): one for one in findings}

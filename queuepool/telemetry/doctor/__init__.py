@@ -8,6 +8,6 @@ reads everything from the servers.
 """
 
 from queuepool.telemetry.doctor.observed import Observed, Past, Place
-from queuepool.telemetry.doctor.verdict import Watch, judge
+from queuepool.telemetry.doctor.verdict import Watch, changes, judge
 
-__all__ = ["Observed", "Past", "Place", "Watch", "judge"]
+__all__ = ["Observed", "Past", "Place", "Watch", "changes", "judge"]

@@ -13,6 +13,7 @@ from queuepool.telemetry.since import Since
 
 _ORDER: Final = {severity: place for place, severity in enumerate(Severity)}
 _MOST_OF_A_KIND: Final = 20  # the first by name; a server that is down has thousands of places
+_REST: Final = " findings of this kind"
 Key = tuple[str, str]
 
 
@@ -36,13 +37,38 @@ class Watch:
         """Return the verdict; what has to go on for some time is reported after that time."""
         now_ms = seen.now_ms
         found, unjudged = _suspicions(seen)
-        self._since.note(found, now_ms)
+        open_kinds = {one.kind for one in unjudged}
+        self._since.note(
+            found,
+            now_ms,
+            ended=lambda key: _RULES[key[0]].certain and key[0] not in open_kinds,
+        )
         lasting = []
         for key, one in found.items():
             since_ms = self._since[key] if one.since_ms is None else one.since_ms
             if now_ms - since_ms >= _RULES[one.kind].patience_s * 1000:
                 lasting.append(replace(one, since_ms=since_ms))
         return Verdict(at_ms=now_ms, findings=_ordered(lasting), unjudged=unjudged)
+
+
+def changes(
+    before: Iterable[Finding], now: Iterable[Finding]
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Return the findings that came or became worse, and those that have ended.
+
+    What is cut off is one finding, however many it stands for.
+    """
+    known, found = _by_subject(before), _by_subject(now)
+    came = [
+        one
+        for key, one in found.items()
+        if key not in known or _ORDER[one.severity] < _ORDER[known[key].severity]
+    ]
+    return tuple(came), tuple(one for key, one in known.items() if key not in found)
+
+
+def _by_subject(found: Iterable[Finding]) -> dict[Key, Finding]:
+    return {(one.kind, "" if _is_rest(one) else one.subject): one for one in found}
 
 
 def _suspicions(seen: Observed) -> tuple[dict[Key, Finding], tuple[Unjudged, ...]]:
@@ -73,10 +99,14 @@ def _cut(some: list[Finding]) -> list[Finding]:
     rest = replace(
         some[_MOST_OF_A_KIND],
         subject=f"{left} more",
-        what=f"{left} more findings of this kind",
+        what=f"{left} more{_REST}",
         since_ms=min(begun, default=None),
     )
     return [*shown, rest]
+
+
+def _is_rest(one: Finding) -> bool:
+    return one.what == f"{one.subject}{_REST}"
 
 
 _RULES: Final[Mapping[str, Rule]] = {rule.kind: rule for rule in RULES}

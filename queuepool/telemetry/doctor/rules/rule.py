@@ -22,13 +22,15 @@ class Rule:
     """Finds one kind of thing. patience_s: for how long it must go on before it is reported.
 
     That is for conditions whose beginning no reading tells; others compare times themselves.
-    needs: fields of Observed without which it judges nothing.
+    needs: fields of Observed without which it judges nothing. certain: what a look does not find
+    has ended, since a reading that fails is what it finds, or then it judges nothing.
     """
 
     kind: str
     find: Find
     patience_s: float = 0.0
     needs: tuple[str, ...] = ()
+    certain: bool = False
 
     def unjudged(self, seen: Observed) -> str:
         """Return why nothing can be judged; empty if it can."""

@@ -13,6 +13,9 @@ from coordinator.loop import doctor
 from coordinator.loop.doctor import DoctorWatch
 from coordinator.snapshots.store import SnapshotStore
 from coordinator.snapshots.verdict import VerdictBoard
+from queuepool.client import checkup
+from queuepool.client.effects import Steps
+from queuepool.models.doctor import ServerFigures
 from queuepool.testing.pool import MemoryPool
 from queuepool.verbs.leader import verbs as lead
 
@@ -83,6 +86,49 @@ def test_what_begins_and_ends_is_reported_once() -> None:
     assert later == []
     told = [e for e in ward.events if getattr(e, "finding", None) and e.finding.kind == "held"]  # type: ignore[attr-defined]
     assert [type(event) for event in told] == [FindingCame, FindingWent]
+
+
+def told(ward: Ward, kind: str) -> list[tuple[type, str]]:
+    """Return what was reported of a kind of findings, and about what."""
+    found = [e for e in ward.events if isinstance(e, FindingCame | FindingWent)]
+    return [(type(e), e.finding.subject) for e in found if e.finding.kind == kind]
+
+
+def test_what_becomes_worse_is_reported_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ward, figures = Ward(), ServerFigures(name="main", limit=100)
+
+    def used(percent: int) -> None:
+        def asked(_config: object) -> Steps[tuple[ServerFigures, ...]]:
+            yield from ()
+            return (replace(figures, used=percent),)
+
+        monkeypatch.setattr(checkup, "ask_servers", asked)
+        ward.look()
+
+    for percent in (91, 92, 98, 99, 91, 0):
+        used(percent)
+
+    assert told(ward, "memory") == [
+        (FindingCame, "server main"), (FindingCame, "server main"), (FindingWent, "server main"),
+    ]  # fmt: skip
+
+
+def test_of_very_many_alike_the_rest_is_reported_once() -> None:
+    ward = Ward(partitions=40)
+    ward.pool.hold()
+    ward.pool.clock.advance(DAY_S)
+    ward.look()
+    begun = told(ward, "held")
+    for number in (9, 8):  # these come last by name
+        ward.pool.release(partition=number)
+        ward.look()
+
+    assert len(begun) == 21
+    assert (FindingCame, "20 more") in begun
+    assert told(ward, "held") == begun
+    ward.pool.release()
+    ward.look()
+    assert sum(event is FindingWent for event, _ in told(ward, "held")) == 21
 
 
 def test_a_group_held_for_long_is_found_and_with_it_a_job_that_runs_for_long() -> None:

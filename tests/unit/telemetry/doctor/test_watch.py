@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from queuepool.models.doctor import Verdict
 from queuepool.telemetry.doctor import Observed, Watch, judge
 from queuepool.telemetry.doctor.past import History
@@ -33,13 +35,31 @@ def test_what_must_last_is_reported_once_it_did_with_its_beginning() -> None:
 
 
 def test_a_short_gap_ends_nothing_and_a_long_one_begins_anew() -> None:
-    watch = Watch()
-    watch.judge(at(0, UNOWNED))
+    watch, aside = Watch(), q.one_place(aside=5, aside_tasks=("new",))
+    watch.judge(at(0, aside))
 
-    assert watch.judge(at(30, q.healthy())).well
-    assert watch.judge(at(59, UNOWNED)).findings[0].since_ms == NOW
-    assert watch.judge(at(130, q.healthy())).well
-    assert watch.judge(at(131, UNOWNED)).well
+    assert watch.judge(at(90, aside)).well  # it must last for two minutes
+    assert watch.judge(at(119, q.healthy())).well
+    assert watch.judge(at(121, aside)).findings[0].since_ms == NOW
+    assert watch.judge(at(190, q.healthy())).well
+    assert watch.judge(at(191, aside)).well
+
+
+@pytest.mark.parametrize("fault", [
+    UNOWNED, replace(q.healthy(), servers=(q.server(problem="timed out"),)),
+])  # fmt: skip
+def test_a_leader_or_a_server_that_was_seen_in_between_was_not_away_all_the_time(
+    fault: Observed,
+) -> None:
+    watch = Watch()
+    for second in range(0, 300, 20):  # each look but the last is followed by a good one
+        assert watch.judge(at(second, fault)).well
+        assert watch.judge(at(second + 10, q.healthy())).well
+    watch.judge(at(300, fault))
+    unread = replace(fault, leader_lease_ms=None)
+    watch.judge(at(305, unread))
+
+    assert watch.judge(at(315, fault)).findings[0].since_ms == NOW + 300_000
 
 
 def test_a_single_look_reports_at_once_and_names_what_it_cannot_judge() -> None:
