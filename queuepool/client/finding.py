@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -26,6 +26,7 @@ from queuepool.models.finding import (
 from queuepool.models.history import PastRun, is_slow, usual_s
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.protocol import ids
+from queuepool.routing.finding import ASKED_AT_ONCE
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.operator import finding
@@ -38,6 +39,8 @@ SAMPLE = 10_000  # jobs whose errors are looked at
 MOST_RUNNING = 10_000
 _PAGE = 200
 _JUDGED = 64  # places whose history is looked at
+_AHEAD = 64  # partitions that are read at once where little is found
+_SAMPLED_AT_ONCE = 16  # partitions; each call takes a server up to a millisecond
 _ORDERED = (JobState.DEAD, JobState.DELAYED)
 
 
@@ -65,6 +68,7 @@ class Walk:
         self._config, self._where = config, where
         self._sources = [_Source(place) for place in places]
         self._ordered = where.state in _ORDERED
+        self._ahead = 1  # sources that are read together; more, after such that held nothing
         self.looked = self.now_ms = 0
 
     @property
@@ -82,10 +86,12 @@ class Walk:
         while len(found) < size and self._sources:
             if look is not None and self.looked - begun >= look:
                 break
-            ahead = self._sources if self._ordered else self._sources[:1]
+            ahead = self._sources if self._ordered else self._sources[: self._ahead]
             short = [source for source in ahead if not source.waiting and not source.ended]
             if short:
                 yield from self._read(short, size)
+                had_none = not any(source.waiting for source in short)
+                self._ahead = min(2 * self._ahead, _AHEAD) if had_none else 1
             else:
                 self._merge(found, ahead, size)
             self._sources = [s for s in self._sources if s.waiting or not s.ended]
@@ -142,6 +148,20 @@ def _places(config: PoolConfig, partition: int | None, pool: str | None) -> Step
     return [place for place in found if pool in (None, place[1])]
 
 
+def _ask_places(
+    config: PoolConfig, verbs: Mapping[Place, Verb[T]], at_once: int = ASKED_AT_ONCE
+) -> Steps[list[tuple[Place, T]]]:
+    """Run a verb in each of these places, in a bounded number of them at once."""
+    found: list[tuple[Place, T]] = []
+    for pool in sorted({pool for _, pool in verbs}):
+        all_calls = [(n, _of(n, verb)) for (n, name), verb in verbs.items() if name == pool]
+        for begin in range(0, len(all_calls), at_once):
+            calls = all_calls[begin : begin + at_once]
+            replies = yield from ask_each(config.of(pool), calls)
+            found += [((number, pool), reply) for number, reply in replies]
+    return found
+
+
 def running(config: PoolConfig, *, partition: int | None, most: int) -> Steps[list[RunningJob]]:
     """Return the jobs that run, the longest first."""
     where = JobFilter(state=JobState.IN_FLIGHT)
@@ -162,8 +182,8 @@ def _judged(config: PoolConfig, found: Sequence[RunningJob]) -> Steps[list[Runni
     """Note which jobs run far longer than their tasks usually do, as far as history tells."""
     places = {(one.job.partition, one.job.pool or DEFAULT_POOL) for one in found}
     runs: list[PastRun] = []
-    for number, pool in sorted(places)[:_JUDGED]:
-        _, some = yield from ask(config.of(pool), number, finding.history(None))
+    verbs = dict.fromkeys(sorted(places)[:_JUDGED], finding.history(None))
+    for _, (_, some) in (yield from _ask_places(config, verbs, _SAMPLED_AT_ONCE)):
         runs += some
     usual = usual_s(runs)
     return [
@@ -220,17 +240,18 @@ def errors(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[l
     places = yield from _places(config, partition, None)
     found: dict[str, ErrorCount] = {}
     sizes: dict[tuple[Place, str], int] = {}
-    for place in places:
-        for kind in ("dead", "delayed"):
-            ranks = yield from ask(config.of(place[1]), place[0], finding.errors(kind, 0, 1, 0))
-            sizes[place, kind] = ranks[1]
+    for kind in ("dead", "delayed"):
+        verb = finding.errors(kind, 0, 1, 0)
+        ranks = yield from _ask_places(config, dict.fromkeys(places, verb))
+        sizes |= {(place, kind): size for place, (_, size, _) in ranks}
     step = max(1, -(-sum(sizes.values()) // max(1, sample)))
-    for (place, kind), size in sizes.items():
-        rank = 0 if size else -1
-        while rank >= 0:
-            verb = finding.errors(kind, rank, step)
-            rank, _size, counts = yield from ask(config.of(place[1]), place[0], verb)
-            for one in counts:
+    for kind in ("dead", "delayed"):
+        left = {place: 0 for place in places if sizes[place, kind]}  # the rank to go on with
+        while left:
+            verbs = {place: finding.errors(kind, rank, step) for place, rank in left.items()}
+            parts = yield from _ask_places(config, verbs, _SAMPLED_AT_ONCE)
+            left = {place: rank for place, (rank, _, _) in parts if rank >= 0}
+            for one in (one for _, (_, _, counts) in parts for one in counts):
                 known = found.get(one.fingerprint)
                 found[one.fingerprint] = one if known is None else known.plus(one)
     return sorted(found.values(), key=lambda one: (-one.jobs, one.fingerprint))
@@ -238,8 +259,8 @@ def errors(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[l
 
 def digest(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[Digest]:
     """Return the dead jobs in short."""
-    total = 0
-    for number, pool in (yield from _places(config, partition, None)):
-        state = yield from ask(config.of(pool), number, operate.observe(number))
-        total += state.dead
+    places = yield from _places(config, partition, None)
+    verbs = {place: operate.observe(place[0]) for place in places}
+    states = yield from _ask_places(config, verbs)
+    total = sum(state.dead for _, state in states)
     return digest_of(total, (yield from errors(config, partition=partition, sample=sample)))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from queuepool.web.desk import Desk, reason_of
+from queuepool.web.desk import Desk, reason_of, sentence_of
 from queuepool.web.drawing import words
 from queuepool.web.drawing.charts import Chart, Line, chart
 from queuepool.web.live.board import POINTS, STEP_S, Look, name_of
@@ -163,19 +165,24 @@ def _escaped(text: str) -> str:
 async def _asked(desk: Desk) -> dict[str, Any]:
     """Return what is asked for, once in some seconds for all who look."""
     found: dict[str, Any] = {"problems": []}
-    for name, keep_s, ask, empty in (
-        ("decisions", 2.0, lambda: _decisions(desk), []),
-        ("groups", 5.0, lambda: _groups(desk), []),
-        ("tenants", 5.0, lambda: largest_tenants(desk, _TENANTS), []),
-        ("errors", 10.0, lambda: desk.source.pool.inspect.errors(sample=_SAMPLE)[:_ERRORS], []),
-    ):
-        try:
-            found[name] = await desk.cached(f"overview {name}", keep_s, ask)
-        except Exception as error:  # the rest is shown nevertheless
-            from queuepool.web.desk import sentence_of
-
-            found[name] = empty
-            found["problems"].append(f"{name}: {sentence_of(error)}")
+    questions: dict[str, tuple[float, Callable[[], list[Any]]]] = {
+        "decisions": (2.0, lambda: _decisions(desk)),
+        "groups": (5.0, lambda: _groups(desk)),
+        "tenants": (5.0, lambda: largest_tenants(desk, _TENANTS)),
+        "errors": (10.0, lambda: desk.source.pool.inspect.errors(sample=_SAMPLE)[:_ERRORS]),
+    }
+    answers = await asyncio.gather(
+        *(desk.cached(f"overview {name}", *asked) for name, asked in questions.items()),
+        return_exceptions=True,
+    )
+    for name, answer in zip(questions, answers, strict=True):
+        if isinstance(answer, Exception):  # the rest is shown nevertheless
+            found[name] = []
+            found["problems"].append(f"{name}: {sentence_of(answer)}")
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            found[name] = answer
     return found
 
 

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from queuepool import InvalidInputError, JobId, JobState, PermanentError, Registry
+from queuepool.client import finding
 from queuepool.client.editing import UnchangeableJobError
+from queuepool.client.effects import Steps
+from queuepool.models.finding import JobFilter
 from queuepool.models.groups import Best, GroupLoad, GroupOrder
 from queuepool.testing import MemoryPool, run_jobs
 from queuepool.testing.clock import FakeClock
@@ -50,6 +53,41 @@ def die(pool: MemoryPool, count: int, task: str = "breaks", **options: Any) -> l
         run_jobs(pool)
         pool.clock.advance(1)
     return ids
+
+
+def trips(pool: MemoryPool, steps: Steps[Any]) -> int:
+    """Return in how many round trips something is found out."""
+    asked = []
+
+    def counted() -> Steps[None]:
+        reply: Any = None
+        with suppress(StopIteration):
+            while True:
+                asked.append(steps.send(reply))
+                reply = yield asked[-1]
+
+    pool.carry_out(counted())
+    return len(asked)
+
+
+def test_many_partitions_are_asked_at_once(registry: Registry) -> None:
+    pool = MemoryPool(200, registry=registry)
+    for n in range(20):
+        pool.enqueue("breaks", {"why": f"row {n}"}, partition_key=f"k{n}")
+        pool.enqueue("breaks", {"why": f"row {n}"}, partition_key=f"k{n}", delay_s=60)
+    run_jobs(pool)
+    pool.enqueue("breaks", {"why": "now"}, partition_key="k7")
+    config = pool.config
+
+    def look(state: JobState) -> Steps[list[Any]]:
+        walk = yield from finding.walk(config, JobFilter(state=state), partition=None, pool=None)
+        return (yield from walk.page(200))
+
+    assert trips(pool, finding.errors(config, partition=None, sample=100)) < 12
+    assert trips(pool, finding.digest(config, partition=None, sample=100)) < 15
+    assert trips(pool, finding.running(config, partition=None, most=100)) < 20
+    assert trips(pool, look(JobState.READY)) < 25
+    assert sum(one.dead for one in pool.inspect.errors()) == pool.inspect.digest().dead == 20
 
 
 def test_dead_jobs_of_all_partitions_come_in_the_order_of_time(pool: MemoryPool) -> None:
