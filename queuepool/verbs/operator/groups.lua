@@ -21,14 +21,18 @@ end
 local function note(group)
   if seen[group] then return end
   seen[group] = true
-  local f = redis.pcall('HMGET', base .. ':g:' .. group, 'total', 'left', 'delayed', 'parked',
-    'dead', 'created', 'hold')
-  local left, created = whole(f[2]), whole(f[6])
+  local key = base .. ':g:' .. group
+  local rank = redis.pcall('HGET', key, by_age and 'created' or 'left') -- most are no better
+  rank = type(rank) == 'string' and whole(rank) or 0
+  if rank <= 0 or by_age and least > 0 and rank >= least or not by_age and rank <= least then
+    return
+  end
+  local f = redis.pcall('HMGET', key, 'total', 'left', 'delayed', 'parked', 'dead', 'created',
+    'hold')
+  local left = whole(f[2])
   if left <= 0 then return end
-  if by_age and (created <= 0 or least > 0 and created >= least) then return end
-  if not by_age and left <= least then return end
-  rows[#rows + 1] = {group, whole(f[1]), left, whole(f[3]), whole(f[4]), whole(f[5]), created,
-    whole(f[7])}
+  rows[#rows + 1] = {group, whole(f[1]), left, whole(f[3]), whole(f[4]), whole(f[5]),
+    whole(f[6]), whole(f[7])}
 end
 local function follow(list) -- also look at this one, in this call or a later one
   if known[list] then return end
