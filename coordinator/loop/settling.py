@@ -1,0 +1,72 @@
+"""Prepares the places that a move carries jobs to: held, limited, weighted as the old ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from queuepool.client.pool import QueuePool
+from queuepool.errors.escaping import id_bytes
+from queuepool.models.places import DEFAULT_POOL, new_place
+from queuepool.partitions.partition import Partition
+from queuepool.routing.moves import Move
+from queuepool.verbs.moves import verbs as move
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.producer import verbs as produce
+
+
+class Settler:
+    """Prepares places. paced: makes a call, and leaves the servers alone for a while."""
+
+    def __init__(self, pool: QueuePool, paced: Callable[..., Any]) -> None:
+        self._pool, self._paced = pool, paced
+
+    def settle(self, move: Move) -> None:
+        """Let the places that jobs go to know what the ones there are know; may be repeated."""
+        for number in move.to:
+            for place in self._pool.places(number):
+                self._settle_pool(place, new_place(number))
+                self._settle_tenants(place, (new_place(number),))
+                self._settle_tasks(place, (new_place(number),))
+        for place in () if move.to else self._pool.places(0):
+            self._settle_tenants(place, range(move.before, move.partitions))
+            self._settle_tasks(place, range(move.before, move.partitions))
+
+    def _settle_tenants(self, source: Partition, numbers: Iterable[int]) -> None:
+        """Let tenants run in new partitions as they may in one that was there before."""
+        cursor, names = b"", list[bytes]()
+        while cursor != b"0":
+            cursor, some = self._paced(source.run, move.tenants(cursor or b"0"))
+            names += some
+        for number in numbers if names else ():
+            self._paced(self._pool.add_to, number, source.pool)
+            place = self._pool.partition(number, source.pool)
+            for name in names:
+                known = self._paced(source.run, produce.tenant(name))
+                verb = produce.configure_tenant(
+                    name,
+                    hold=known.held_ms is not None,
+                    max_running=known.max_running or 0,
+                    weight=known.weight,
+                    version=produce.ANY_VERSION,
+                )
+                self._paced(place.run, verb)
+
+    def _settle_tasks(self, source: Partition, numbers: Iterable[int]) -> None:
+        """Hold in new partitions the tasks that are held in one that was there before."""
+        held = self._paced(source.run, operate.observe(source.number)).held_tasks
+        for number in numbers if held else ():
+            self._paced(self._pool.add_to, number, source.pool)
+            place = self._pool.partition(number, source.pool)
+            for task in held:
+                name = id_bytes(task).decode("utf-8", "replace")
+                verb = produce.hold_task(name, on=True, version=produce.ANY_VERSION)
+                self._paced(place.run, verb)
+
+    def _settle_pool(self, source: Partition, number: int) -> None:
+        """Let the new place of a partition have this pool, held if it is held here."""
+        if source.pool != DEFAULT_POOL:
+            self._paced(self._pool.add_to, number, source.pool)
+        held = self._paced(source.run, operate.observe(source.number)).held_ms
+        verb = produce.configure(None, hold=held is not None, version=produce.ANY_VERSION)
+        self._paced(self._pool.partition(number, source.pool).run, verb)
