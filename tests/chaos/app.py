@@ -11,6 +11,7 @@ import threading
 from queuepool import JobContext, task
 from queuepool.tasks.backoff import Backoff
 from tests.apps.recorded import note
+from tests.chaos.batcher import note_sum
 
 _TIMEOUT_S = 300.0
 _SOON = Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0)
@@ -42,6 +43,22 @@ def chaos_flaky(ctx: JobContext, ms: float, share: float) -> None:
     note("fail" if fails else "end", ctx.job_id, ctx.attempt)
     if fails:
         raise ValueError("as told")
+
+
+@task(timeout_s=_TIMEOUT_S, backoff=_SOON, max_attempts=100)
+def chaos_part(ctx: JobContext, n: int) -> int:
+    """Be part of a batch; return this."""
+    _note_start(ctx)
+    note("end", ctx.job_id, ctx.attempt)
+    return n
+
+
+@task(timeout_s=_TIMEOUT_S, backoff=_SOON, max_attempts=100)
+def chaos_sum(ctx: JobContext, of: str) -> None:
+    """Add up what the jobs of a batch returned."""
+    _note_start(ctx)
+    note_sum(of, ctx.job_id, [one.result for one in ctx.results() if one.result is not None])
+    note("end", ctx.job_id, ctx.attempt)
 
 
 def _note_start(ctx: JobContext) -> None:

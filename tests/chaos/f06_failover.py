@@ -105,7 +105,8 @@ def producer(rig: Rig, url: str, durability: str, **options: object) -> Producer
         "QUEUEPOOL_DURABILITY": durability,
         "TEST_RECORDS": str(rig.directory),
     }
-    process = Producer(env, rig.directory / f"producer-{len(rig.producers)}", options)
+    log = rig.directory / f"producer-{len(rig.producers)}"
+    process = Producer(env, log, "tests.chaos.producer", options)
     rig._ending.callback(process.kill)
     rig.producers.append(process)
     return process

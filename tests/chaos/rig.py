@@ -61,13 +61,15 @@ def pause(seconds: float) -> None:
 
 
 class Producer:
-    """`python -m tests.chaos.producer`; see there for the options."""
+    """A process that enqueues; see its module for the options."""
 
-    def __init__(self, env: dict[str, str], log: Path, options: dict[str, object]) -> None:
+    def __init__(
+        self, env: dict[str, str], log: Path, module: str, options: dict[str, object]
+    ) -> None:
         self._log = log
         with log.open("w") as out:
             self.popen = subprocess.Popen(
-                [sys.executable, "-m", "tests.chaos.producer", json.dumps(options)],
+                [sys.executable, "-m", module, json.dumps(options)],
                 env=env, cwd=ROOT, stdout=out, stderr=out,
             )  # fmt: skip
 
@@ -166,11 +168,19 @@ class Rig:
         self._ending.callback(process.kill)
         return process
 
+    def batcher(self, **options: object) -> Producer:
+        """Start a producer of batches; see tests/chaos/batcher.py for the options."""
+        return self._produce(self.server.url, "tests.chaos.batcher", options)
+
     def producer(self, *, url: str | None = None, **options: object) -> Producer:
         """Start a producer; see tests/chaos/producer.py for the options."""
+        options = {"prefix": "job", **options}
+        return self._produce(url or self.server.url, "tests.chaos.producer", options)
+
+    def _produce(self, url: str, module: str, options: dict[str, object]) -> Producer:
         env = {k: v for k, v in os.environ.items() if not k.startswith("QUEUEPOOL_")}
         env |= {
-            "QUEUEPOOL_URL": url or self.server.url,
+            "QUEUEPOOL_URL": url,
             "QUEUEPOOL_STAGE": STAGE,
             "QUEUEPOOL_PARTITIONS": str(self.partitions),
             "QUEUEPOOL_TIMEOUT_S": "1",
@@ -178,7 +188,7 @@ class Rig:
             **self.environment,
         }
         log = self.directory / f"producer-{len(self.producers)}"
-        process = Producer(env, log, {"prefix": "job", **options})
+        process = Producer(env, log, module, options)
         self._ending.callback(process.kill)
         self.producers.append(process)
         return process
