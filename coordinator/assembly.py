@@ -31,6 +31,7 @@ from coordinator.telemetry.metrics import Metrics
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import ScalingRecords
 from queuepool.models.places import DEFAULT_POOL
+from queuepool.settings.config import PoolConfig
 from queuepool.telemetry.events import Listener, fan_out, ignore
 
 
@@ -86,7 +87,7 @@ def assemble(
     """
     config, store = pool.config.of(of), store or SnapshotStore()
     server, key = pool.system[0], config.keyspace.system()
-    fleet = Fleet(config.topology, config.keyspace, pool.servers)
+    fleet = _fleet(config, pool, patience_s=settings.lease_s / 2, clock=clock)
     leadership = Leadership(
         server, key, lease_s=settings.lease_s, address=address, nonce=nonce, clock=clock
     )
@@ -124,6 +125,13 @@ def other_pools(
     others = PoolCoordinators(pool, coordinator_of)
     metrics.show(others.views)
     return others
+
+
+def _fleet(
+    config: PoolConfig, pool: QueuePool, *, patience_s: float, clock: Callable[[], float]
+) -> Fleet:
+    topology, keyspace = config.topology, config.keyspace
+    return Fleet(topology, keyspace, pool.servers, patience_s=patience_s, clock=clock)
 
 
 def _planner(settings: CoordinatorSettings, pool: str) -> Planner:

@@ -3,16 +3,19 @@
 A server that does not respond costs its own partitions their replies and the others nothing: each
 server is asked on a thread of its own, and not again in a run after a call that failed. The replies
 to one round trip are read while the server works on the next: it takes as long for many partitions
-as reading them does.
+as reading them does. One that is slow is asked for so long in a run, and first about the others in
+the next one, so that a run ends within a lead.
 
 A route that changes is taken at the beginning of a cycle, so that a cycle is of one route.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
+from math import inf
 from queue import SimpleQueue
 from typing import Any
 
@@ -30,10 +33,23 @@ _Answer = tuple[Sequence[int], Sequence[Reply]]  # places of calls, and what was
 
 
 class Fleet:
-    """Runs verbs on many partitions. Used by one thread; close it at the end."""
+    """Runs verbs on many partitions. Used by one thread; close it at the end.
 
-    def __init__(self, topology: Topology, keyspace: Keyspace, servers: Mapping[str, Port]) -> None:
+    patience_s: how long a server is asked in a run, beyond the round trip that is under way then.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        keyspace: Keyspace,
+        servers: Mapping[str, Port],
+        *,
+        patience_s: float = inf,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._topology, self._keyspace, self._servers = topology, keyspace, servers
+        self._patience_s, self._clock = patience_s, clock
+        self._next: dict[str, int] = {}  # by server: the first partition it was not asked about
         self._placement: tuple[str, ...] = ()
         self.follow()
         self._crew = Crew(min(len(servers), _MAX_SIDE_BY_SIDE), "coordinator-fleet")
@@ -100,11 +116,16 @@ class Fleet:
         calls: Sequence[Call],
         answer: Callable[[_Answer], None],
     ) -> None:
-        server, failure = self._servers[name], None
+        server, until_s = self._servers[name], self._clock() + self._patience_s
+        failure: QueuePoolError | None = None
+        first = self._next.pop(name, 0) if len(places) > _ROUND_TRIP else 0
+        places = sorted(places, key=lambda n: calls[n][0] < first) if first else places
         for i in range(0, len(places), _ROUND_TRIP):
-            some = places[i : i + _ROUND_TRIP]
-            batch = [(self._keys[calls[place][0]], calls[place][1]) for place in some]
-            replies: list[Reply] = []
+            some, replies = places[i : i + _ROUND_TRIP], list[Reply]()
+            batch = [(self._keys[calls[n][0]], calls[n][1]) for n in some]
+            if failure is None and i and self._clock() > until_s:
+                failure = UnavailableError(f"{name}: too slow to be asked about all partitions")
+                self._next[name] = calls[some[0]][0]
             if failure is None:
                 try:
                     replies = server.run_many(batch)

@@ -100,6 +100,33 @@ def test_a_server_that_fails_is_not_asked_again_in_a_run(
     assert len(rig.b.asked) == 1
 
 
+def test_a_slow_server_is_asked_for_so_long_and_first_about_the_others_next_time(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coordinator.loop.fleet._ROUND_TRIP", 1)
+    topology = build({"a": "redis://a"}, 5, "")
+    fleet = Fleet(topology, Keyspace(), {"a": rig.a}, patience_s=2.5, clock=rig.clock)
+
+    def slow(_key: bytes, verb: Verb[Any]) -> Any:
+        rig.clock.now_s += 1.0
+        return verb.args[0]
+
+    def answered() -> list[int]:
+        replies = fleet.run([(n, Verb("status", [n], int)) for n in range(5)])
+        assert all(r == n or isinstance(r, UnavailableError) for n, r in enumerate(replies))
+        return [n for n, reply in enumerate(replies) if reply == n]
+
+    rig.a.answer = slow
+    assert answered() == [0, 1, 2]
+    assert fleet.run([(0, Verb("status", [0], int))]) == [0]
+    assert answered() == [0, 3, 4]
+    assert answered() == [1, 2, 3]
+    rig.a.answer = lambda _key, verb: verb.args[0]
+    assert answered() == [0, 1, 2, 3, 4]
+    assert answered() == [0, 1, 2, 3, 4]
+    fleet.close()
+
+
 def test_what_is_wrong_here_is_raised_and_not_taken_for_an_answer(rig: Rig) -> None:
     def wrong(_key: bytes, _verb: Verb[Any]) -> Any:
         raise KeyError("a fault of ours")
