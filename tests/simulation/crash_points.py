@@ -106,7 +106,7 @@ WITH_LIMITS = replace(
 )
 WITH_POOL = replace(
     WITH_LIMITS,
-    seed=5,
+    seed=6,
     jobs=8,
     calls=2,
     pool=POOL,
