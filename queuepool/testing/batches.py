@@ -52,8 +52,11 @@ def grow_batch(p: PartitionData, args: Args) -> Any:
     b = p.batches.get(name)
     if b is not None and call in b.calls:
         return [b"OK", *b.calls[call]]
-    if b is None or b.state != b"open":
-        return [b"OVER", b.state if b is not None else b""]
+    if b is None:
+        return [b"OVER", b""]
+    returns = b.state == b"failed" and b.part == b"s" and b.counts["dead"] > 0
+    if b.state != b"open" and not returns:
+        return [b"OVER", b.state]
     if not b.first:
         return [b"OPEN"]
     if b.total + int(jobs) > MAX_JOBS:

@@ -209,6 +209,55 @@ def test_a_step_whose_dead_job_is_discarded_is_lost(world: World) -> None:
     assert has_started(owned, GATE)
 
 
+@pytest.mark.parametrize("noted", ["return", "child"])
+def test_a_dead_job_that_runs_again_adds_jobs_before_its_return_is_noted(
+    world: World, noted: str
+) -> None:
+    owned = world.own()
+    open_gate(world, on_failure="wait")
+    ids = open_step(world, 1)
+    w.claim(owned)
+    w.bury(owned, [i.encode() for i in ids])
+    assert relay(owned) == [b"x"]
+    world.advance(1)
+    world.partition.run(operate.replay(ids))
+    returned, child = w.claim(owned), ids_of(2, STEP)[1]
+
+    assert world.partition.run(flow.grow_batch(STEP, "0:1", 1)) == flow.Grown(1, 1)
+
+    [back] = notes(owned)
+    w.enqueue(world, [child])
+    if noted == "child":  # as from another partition, whose owner is faster
+        owned.run(flow.untold(owned.ownership, told=[back.entry]))
+        finish(owned, w.claim(owned))
+        assert relay(owned) == []
+        tell(owned, [back])
+        assert relay(owned) == [b"r"]
+    else:
+        assert relay(owned) == [b"r"]
+        finish(owned, w.claim(owned))
+        assert relay(owned) == []
+    assert not has_started(owned, GATE)
+    finish(owned, returned)
+    assert relay(owned) == [b"d"]
+    assert has_started(owned, GATE)
+    assert (status(world, STEP).total, status(world, STEP).done) == (2, 2)
+
+
+def test_nothing_is_added_to_a_step_of_which_no_job_can_come_back(world: World) -> None:
+    owned = world.own()
+    ids = open_step(world, 1)
+    w.claim(owned)
+    w.bury(owned, [i.encode() for i in ids])
+    relay(owned)
+    world.partition.run(operate.discard(ids))
+    relay(owned)
+
+    refused = world.partition.run(flow.grow_batch(STEP, "0:1", 1))
+
+    assert (refused.refused, refused.state) == ("OVER", BatchState.FAILED)
+
+
 def test_what_is_enqueued_in_part_runs_at_no_deadline(world: World) -> None:
     owned = world.own()
     open_gate(world, seal=None)

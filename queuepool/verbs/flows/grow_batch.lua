@@ -8,13 +8,16 @@
 -- Returns {OK, the first number, how many}, as the first call of this name was answered; or {OPEN}:
 --         it is not sealed yet; {FULL}: too many jobs; {OVER, its state ('': unknown)}; or
 --         {MOVED, least version}: that of the route is lower. O(1).
+-- A step of a flow that has a dead job is not over: that may run again before its return is noted.
 local base, b, routed = KEYS[1], KEYS[1] .. ':b:' .. ARGV[1], ARGV[2]
 -- uses: moved, ours, whole
-local f = ours('HMGET', b, 'state', 'sealed', 'total', 'k:' .. ARGV[3]) or {}
+local f = ours('HMGET', b, 'state', 'sealed', 'total', 'k:' .. ARGV[3], 'part',
+  'dead') or {}
 -- uses: make_way
 local first, n = string.match(f[4] or '', '^(%d+):(%d+)$')
 if first then return {'OK', tonumber(first), tonumber(n)} end
-if f[1] ~= 'open' then return {'OVER', f[1] or ''} end
+local returns = f[1] == 'failed' and f[5] == 's' and whole(f[6]) > 0
+if f[1] ~= 'open' and not returns then return {'OVER', f[1] or ''} end
 if f[2] ~= '1' then return {'OPEN'} end
 local total = whole(f[3])
 if total + ARGV[4] > 16777216 then return {'FULL'} end

@@ -113,6 +113,35 @@ def test_a_step_grows_from_inside(night: Night) -> None:
     assert handle.status().step("a").total == 4
 
 
+@pytest.mark.parametrize("dead", ["before", "after"])
+def test_a_step_grows_from_inside_when_its_dead_job_is_replayed(night: Night, dead: str) -> None:
+    """It runs before its step has noted that it came back."""
+    broken = [True]
+
+    @night.registry.task(max_attempts=1)
+    def growing(ctx: JobContext) -> str:
+        for step in ("before", "after"):
+            if broken and step == dead:
+                raise PermanentError("broken")
+            if step == "before":
+                rows = [{"name": f"more{n}"} for n in range(3)]
+                night.pool.enqueue_many("work", rows, partition_key="more", into=ctx.batch)
+        return "grown"
+
+    flow = Flow("grows", partition_key="k").add("growing", name="a", partition_key="other")
+    flow.add("work", {"name": "b"}, name="b", after="a", on_failure="wait")
+    handle = night.pool.enqueue_flow(flow)
+    night.run()
+    assert handle.status().step("a").state is FlowState.FAILED
+
+    broken.clear()
+    assert night.pool.inspect.replay().changed == 1
+    night.run()
+
+    assert [each.result for each in handle.results("b")] == ["b+grown+more0+more1+more2"]
+    assert handle.status().state is FlowState.DONE
+
+
 def test_a_flow_is_enqueued_once_by_its_id(night: Night) -> None:
     first = night.pool.enqueue_flow(night.flow(**DIAMOND))
     again = night.pool.enqueue_flow(night.flow(**DIAMOND))
