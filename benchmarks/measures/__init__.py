@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.measures import costs, fairness, lanes, parts, throughput, waiting
+from benchmarks.measures import costs, fairness, history, lanes, parts, throughput, waiting
 
 Figures = dict[str, float]
 Measure = Callable[[int], Figures]
@@ -30,10 +30,12 @@ MEASURES: dict[str, tuple[Measure, int]] = {
     "small-groups": (fairness.small_groups, 100_000),
     "lanes": (lanes.lanes, 50_000),
     "pools": (lanes.pools, 20_000),
+    "history": (history.history, 100_000),
 }
 
 # Of docs/performance.md, and the measures that each needs
 TABLES: Mapping[str, Sequence[str]] = {
-    "bench": [name for name in MEASURES if name not in ("lanes", "pools")],
+    "bench": [name for name in MEASURES if name not in ("lanes", "pools", "history")],
     "bench-lanes": ["lanes", "pools"],
+    "bench-history": ["history"],
 }
