@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from statistics import median
 from time import monotonic
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from benchmarks.owners import report, take_over
@@ -20,6 +21,7 @@ from benchmarks.scale.processes import Seen, coordinating, running
 from benchmarks.scale.rows import Row
 
 _TOKEN = "benchmark-token-0001"  # noqa: S105 - opens nothing but this benchmark
+_NAME = "page"  # of the connections of its process
 _LOADS, _WATCHERS, _WATCH_S = 15, 100, 20.0
 _PATHS = (
     *("/", "/partition/3", "/groups", "/group?key=g7", "/find?state=ready", "/find?state=dead"),
@@ -77,7 +79,8 @@ def page(scale: float) -> Iterator[Row]:
         coordinator = told[0]
         api = coordinator.says(r"grpc=(\S+)")[1]
         words = {
-            "QUEUEPOOL_URL": r.server.url, "QUEUEPOOL_PARTITIONS": str(partitions),
+            "QUEUEPOOL_URL": f"{r.server.url}?client_name={_NAME}",
+            "QUEUEPOOL_PARTITIONS": str(partitions),
             "QUEUEPOOL_GRPC": api, "QUEUEPOOL_WEB_TOKEN": _TOKEN, "QUEUEPOOL_WEB_PORT": "0",
         }  # fmt: skip
         with running("queuepool", "web", **words) as web:
@@ -131,8 +134,9 @@ def _watched(r: Rig, browser: Browser, coordinator: Seen, web: Seen, what: str) 
     updates: list[int] = []
 
     def cpu() -> tuple[float, ...]:
-        commands = float(r.info("stats")["total_commands_processed"])
-        return r.server_cpu_s(), coordinator.cpu_s(), web.cpu_s(), commands
+        lines: Any = r.client.client_list()
+        commands = sum(int(line["tot-cmds"]) for line in lines if line["name"] == _NAME)
+        return coordinator.cpu_s(), web.cpu_s(), float(commands)
 
     for count in (0, _WATCHERS):
         lines = [browser.watch() for _ in range(count)]
@@ -143,10 +147,10 @@ def _watched(r: Rig, browser: Browser, coordinator: Seen, web: Seen, what: str) 
         spent[count] = tuple((b - a) / took_s for a, b in zip(before, cpu(), strict=True))
         for line in lines:
             line.close()
-    server, leader, ours, commands = (b - a for a, b in zip(*spent.values(), strict=True))
+    leader, ours, _ = (b - a for a, b in zip(*spent.values(), strict=True))
+    commands = spent[_WATCHERS][2]
     yield Row(f"an update of the overview at most, {what}", max(updates) / 1000, 5, "kB")
-    yield Row(f"{_WATCHERS} watchers, server, {what}", 100 * server, 1, "% of a core")
-    yield Row(f"{_WATCHERS} watchers, commands of the server, {what}", commands, 1, "a second")
+    yield Row(f"{_WATCHERS} watchers, commands to servers, {what}", commands, 0, "a second")
     yield Row(f"{_WATCHERS} watchers, coordinator, {what}", 100 * leader, 10, "% of a core")
     yield Row(f"{_WATCHERS} watchers, process of the page, {what}", 100 * ours, 10, "% of a core")
 

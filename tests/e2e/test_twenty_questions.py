@@ -31,6 +31,11 @@ from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.serial, pytest.mark.timeout(1800)]
 JOBS = int(os.environ.get("TWENTY_JOBS", "1000000"))
+ACTS = {
+    "hold group g77 --reason incident-4": "group g77 is held now",
+    "release group g77": "group g77 is released now",
+    "policy set max_workers=64 --reason budget": "",
+}
 DEAD, MAILS, WITHIN_S = 300, 50, 1.0
 ALBUM = JOBS // 50
 _APP = '''"""Tasks of the questions."""
@@ -100,7 +105,13 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
             link = cluster.run("web", "--link").out.strip()
             address, token = link.split("login#token=")
             browser = _signed_in(address, token)
-            yield Asked(cluster, pool, browser, address, job_id, fingerprint)
+            made = Asked(cluster, pool, browser, address, job_id, fingerprint)
+            for act, told in ACTS.items():
+                code, text, took_s = made.command(*act.split())
+                assert (code, told in text, took_s < WITHIN_S) == (0, True, True), text
+            acts = ("log", "--kind", "act")  # the coordinator writes them soon after
+            wait_until(lambda: "budget" in made.command(*acts)[1], 30, "the acts are in the log")
+            yield made
 
 
 def _prepare(pool: QueuePool) -> tuple[str, str]:
@@ -135,12 +146,8 @@ def _signed_in(address: str, token: str) -> urllib.request.OpenerDirector:
     return browser
 
 
-# Command -> a pattern of its answer; JOB and ERROR stand for a dead job and its error. Those that
-# follow the acts of the first three see them.
+# Command -> a pattern of its answer; JOB and ERROR stand for a dead job and its error.
 COMMANDS = {
-    "hold group g77 --reason incident-4": "group g77 is held now",
-    "release group g77": "group g77 is released now",
-    "policy set max_workers=64 --reason budget": "",
     "doctor": "",  # no problems, or what this machine lacks
     "status": rf"all +8 of 8 owned [^\n]* {DEAD}\n.*led by [^\n]*coordinator.*tenant acme",
     "watch --for 0.1s": r"backlog [\d,]+ workers \d+/\d+ busy \d+",
@@ -222,11 +229,11 @@ def test_every_question_of_the_table_is_asked() -> None:
     text = (ROOT / "docs" / "operations.md").read_text()
     table = text[text.index("### Twenty questions") : text.index("### The verdict")]
     rows = [line for line in table.splitlines() if line.startswith("| ") and "`" in line]
-    first_words = {name.split()[0] for name in COMMANDS}
+    first_words = {name.split()[0] for name in (*ACTS, *COMMANDS)}
 
     assert len(rows) == 21
     for row in rows:
         commands, pages = row.split(" | ")[1:3]
         assert pages.strip(" |")
         for command in re.findall(r"`queuepool ([a-z-]+)", commands):
-            assert command in first_words or command in ("hold", "release"), command
+            assert command in first_words, command
