@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -22,6 +21,7 @@ from queuepool.client import log
 from queuepool.errors import QueuePoolError
 from queuepool.models.log import LogEntry, LogKind
 from queuepool.rpc.acting import acting
+from queuepool.web.answers import Answers
 from queuepool.web.auth.guard import FORM_FIELD
 from queuepool.web.drawing import words
 from queuepool.web.live.board import Board
@@ -64,8 +64,7 @@ class Desk:
         self.watcher = Watcher(self.board, source.connect, self.hub.changed)
         self.masked = tuple(parts(settings.masked))
         self.at_end: list[Callable[[], None]] = []
-        self._cached: dict[str, tuple[float, Any]] = {}
-        self._cache_lock = threading.Lock()
+        self._answers = Answers()
         self._templates = Environment(
             loader=PackageLoader("queuepool.web"),
             autoescape=select_autoescape(default=True, default_for_string=True),
@@ -87,6 +86,7 @@ class Desk:
     def stop(self) -> None:
         """End streams and connections."""
         self.hub.close()
+        self._answers.close()
         for end in self.at_end:
             end()
         self.watcher.stop()
@@ -140,24 +140,15 @@ class Desk:
         """Return what a blocking call returns."""
         return await run_in_threadpool(ask)
 
-    async def cached(self, name: str, keep_s: float, ask: Callable[[], T]) -> T:
+    async def cached(
+        self, name: str, keep_s: float, ask: Callable[[], T], *, stale_s: float = 0.0
+    ) -> T:
         """Return what a blocking call returned lately, so that many watchers cost as one."""
-        with self._cache_lock:
-            found = self._cached.get(name)
-        if found is not None and time.monotonic() - found[0] < keep_s:
-            kept: T = found[1]
-            return kept
-        fresh = await self.off_loop(ask)
-        with self._cache_lock:
-            self._cached[name] = (time.monotonic(), fresh)
-            while len(self._cached) > 500:
-                self._cached.pop(next(iter(self._cached)))
-        return fresh
+        return await self._answers.get(name, keep_s, ask, stale_s=stale_s)
 
     def forget(self) -> None:
         """Forget what was asked lately: it has changed."""
-        with self._cache_lock:
-            self._cached.clear()
+        self._answers.forget()
 
     # -- act -------------------------------------------------------------------------------------
 

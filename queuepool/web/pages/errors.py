@@ -16,6 +16,7 @@ from queuepool.web.drawing import words
 from queuepool.web.drawing.paging import paged
 from queuepool.web.drawing.trends import Releases, Trends, bars, trends
 from queuepool.web.pages.log import read_soon
+from queuepool.web.pages.overview import STALE_S
 
 _SHOWN, _LATEST = 40, 1000
 
@@ -24,8 +25,8 @@ def routes(desk: Desk) -> list[Route]:
     """Return the addresses of this page."""
 
     async def show(request: Request) -> Response:
-        found = await desk.cached("errors", 3.0, desk.source.pool.inspect.errors)
-        lately = await desk.cached("trends", 5.0, lambda: _trends(desk))
+        found = await desk.cached("errors", 3.0, desk.source.pool.inspect.errors, stale_s=STALE_S)
+        lately = await desk.cached("trends", 5.0, lambda: _trends(desk), stale_s=STALE_S)
         shown, pages = paged(found, _SHOWN, request.query_params)
         most = max((max(lately.of(one.fingerprint)) for one in shown), default=1)
         return desk.page(

@@ -24,7 +24,7 @@ from queuepool.verbs.operator import finding
 from queuepool.web.desk import Desk, RefusedError, fields, reason_of, sentence_of
 from queuepool.web.drawing import words
 from queuepool.web.live.hub import Patch
-from queuepool.web.pages.overview import largest_tenants
+from queuepool.web.pages.overview import STALE_S, largest_tenants
 
 _LISTED, _ERRORS, _TENANTS = 30, 5, 10
 _LOOK_S = 2.0
@@ -41,7 +41,9 @@ async def _known(desk: Desk) -> dict[str, Any]:
     known: dict[str, Any] = {"problems": []}
     for name, ask in (("groups", _at_work), ("tenants", partial(largest_tenants, most=_TENANTS))):
         try:
-            known[name] = await desk.cached(f"groups {name}", 3.0, partial(ask, desk))
+            known[name] = await desk.cached(
+                f"groups {name}", 3.0, partial(ask, desk), stale_s=STALE_S
+            )
         except Exception as error:  # the rest is shown nevertheless
             known[name] = []
             known["problems"].append(sentence_of(error))

@@ -23,6 +23,7 @@ from queuepool.web.verdict import verdict_of
 _CELLS = 64  # up to so many, cells of the strip are large
 _ERRORS, _GROUPS, _TENANTS, _DECISIONS = 5, 6, 6, 8
 _SAMPLE = 2_000
+STALE_S = 60.0  # rather show what was so than wait for a thousand partitions
 _CHARTS = (
     ("backlog", "Backlog", "jobs", (Line("waiting", "backlog", "a", filled=True),), words.short),
     ("rate", "Throughput", "jobs/s", (
@@ -172,7 +173,10 @@ async def _asked(desk: Desk) -> dict[str, Any]:
         "errors": (10.0, lambda: desk.source.pool.inspect.errors(sample=_SAMPLE)[:_ERRORS]),
     }
     answers = await asyncio.gather(
-        *(desk.cached(f"overview {name}", *asked) for name, asked in questions.items()),
+        *(
+            desk.cached(f"overview {name}", *asked, stale_s=STALE_S)
+            for name, asked in questions.items()
+        ),
         return_exceptions=True,
     )
     for name, answer in zip(questions, answers, strict=True):
