@@ -20,6 +20,8 @@ from tests.integration.consumer.processes import ConsumerProcess
 from tests.integration.telemetry.collector import Collector
 from tests.waiting import wait_until
 
+LINKED = ("queuepool_job_wait_seconds", "queuepool_job_process_seconds")
+
 
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
@@ -66,7 +68,8 @@ def test_from_a_web_request_to_a_continuation_it_is_one_tree(
             wait_until(
                 lambda: collector.named("run tell"), 60.0, f"the last job of the trace: {tmp_path}"
             )
-            wait_until(lambda: exemplars(collector), 30.0, "an exemplar")
+            for name in LINKED:
+                wait_until(lambda name=name: exemplars(collector, name), 30.0, f"of {name}")  # type: ignore[misc]
         finally:
             consumer.stop()
             consumer.kill()
@@ -97,13 +100,17 @@ def test_from_a_web_request_to_a_continuation_it_is_one_tree(
     assert len(ids) == 2
     assert ids[0] == ids[1]
 
-    spans = {span.span_id for span in collector.spans if span.name.startswith("run ")}
-    assert exemplars(collector) <= spans
+    spans = {
+        (span.trace_id, span.span_id) for span in collector.spans if span.name.startswith("run ")
+    }
+    for name in LINKED:
+        assert exemplars(collector, name) <= spans, name
 
 
-def exemplars(collector: Collector) -> set[str]:
-    """Return the spans that the histogram of durations links to."""
-    name = "queuepool-consumer queuepool_job_process_seconds"
-    metric = collector.metrics.get(name)
+def exemplars(collector: Collector, name: str) -> set[tuple[str, str]]:
+    """Return the traces and their spans that a histogram links to."""
+    metric = collector.metrics.get(f"queuepool-consumer {name}")
     points = metric.histogram.data_points if metric is not None else ()
-    return {each.span_id.hex() for point in points for each in point.exemplars}
+    return {
+        (each.trace_id.hex(), each.span_id.hex()) for point in points for each in point.exemplars
+    }
