@@ -31,6 +31,7 @@ from tests.contract.world import World
 # The group of most jobs, and others of its tenant
 G, GATED, FULL = (group_of(key, b"tenant") for key in (b"g", b"as-if-it-were-16", b"full"))
 TASKS = b"tasks"  # a group with jobs of held tasks
+COPIED = group_of(b"frozen", b"tenant")  # a group that is being copied to another partition
 _ERROR = b'{"reason":"failed"}'
 _LIMIT = Limit("cap", rate=1, per_s=60, concurrency=4)
 _ADAPTIVE = Limit("told", rate="adaptive", least=1, most=100)
@@ -169,8 +170,8 @@ def busy(world: World) -> Busy:
     _use_limits(world)
     owned.run(admit(owned.ownership, "mail", 1, most_waiting=9))
     owned.run(own.hand_back(owned.ownership, [b"l-back"]))
-    w.enqueue(world, ["frozen"], group_of(b"frozen", b"tenant"))
-    world.partition.run(move.freeze(1, {group_of(b"frozen", b"tenant"): 7}))
+    w.enqueue(world, ["frozen"], COPIED)
+    world.partition.run(move.freeze(1, {COPIED: 7}, closed=True))
     world.partition.run(lead.turn_away(1, moves=True))
     world.partition.run(produce.configure(b"noted", weight=2, keep_ms=600_000, slot=7))
     w.enqueue(world, ["l-cut", "l-cut-too"], b"cutgate", limits=b"mail")
@@ -192,7 +193,8 @@ def _hold_tasks(world: World, owned: OwnedPartition) -> None:
     for task in ("held", "freed"):
         world.partition.run(produce.hold_task(task, on=True))
         w.enqueue(world, [f"h-{task}"], TASKS, task=task)
-    assert w.claim(owned, starting=0).taken == 2
+    w.enqueue(world, ["z-freed"], COPIED, task="freed")
+    assert w.claim(owned, starting=0).taken == 3
     world.partition.run(produce.hold_task("freed", on=False))
 
 

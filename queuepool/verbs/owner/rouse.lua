@@ -18,28 +18,21 @@ check_hashes('ua', 'ht', 'j')
 redis.call('ZCARD', dl)
 redis.call('ZCARD', base .. ':du')
 local recorded = redis.call('HGETALL', base .. ':ht')
-local moves, stays = redis.call('SCARD', base .. ':mv') > 0, {}
 local page = redis.call('HSCAN', base .. ':ua', ARGV[3], 'COUNT', 200)
-for i = 1, moves and #page[2] or 0, 2 do
-  local body = redis.call('HGET', base .. ':j', page[2][i])
-  stays[page[2][i]] = body and is_closed(group_of(body))
-end
-for i = 1, ARGV[3] == '0' and #recorded or 0, 2 do
-  if string.find(recorded[i + 1], '^[02]$') then
-    redis.call('HSET', base .. ':ht', recorded[i], 1)
-  end
-end
 local due, shift = {}, 120000 -- ms; the longest time that a job is set aside
+local moves, passed = redis.call('SCARD', base .. ':mv') > 0, {}
+local function stays(id)
+  local body = moves and redis.call('HGET', base .. ':j', id)
+  return body and is_closed(group_of(body))
+end
 for i = 1, #page[2], 2 do
   local id, task = page[2][i], page[2][i + 1]
   local at = tonumber(redis.call('ZSCORE', dl, id) or 0)
   if held[task] == nil then held[task] = is_held(task) end
   local waits = waits_for_release(at)
   local free = waits and not held[task] or not waits and known[task]
-  if free and stays[id] then
-    if redis.call('HGET', base .. ':ht', task) == '1' then
-      redis.call('HSET', base .. ':ht', task, 2)
-    end
+  if free and stays(id) then
+    passed[task] = true
   elseif free and waits then
     due[#due + 1] = {id, at, until_release}
   elseif free then
@@ -49,6 +42,15 @@ for i = 1, #page[2], 2 do
       shift = math.max(shift, at - now)
     end
   end
+end
+-- uses: make_way
+for i = 1, #recorded, 2 do
+  local task, how = recorded[i], recorded[i + 1]
+  if ARGV[3] == '0' and string.find(how, '^[02]$') then
+    redis.call('HSET', base .. ':ht', task, 1)
+    how = '1'
+  end
+  if how == '1' and passed[task] then redis.call('HSET', base .. ':ht', task, 2) end
 end
 -- This keeps their order
 for _, job in ipairs(due) do move_due(job[1], job[2] - job[3] - shift) end
