@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from queuepool import ConfigurationError, UnavailableError
+from queuepool import After, ConfigurationError, UnavailableError
+from queuepool.client.editing import UnchangeableJobError
 from queuepool.client.outbox.rows import decode, deliveries, encode
 from queuepool.errors import MovedError
 from queuepool.models import EnqueueStatus, JobState
@@ -332,3 +333,28 @@ def test_rows_of_an_outbox_go_where_the_newest_route_says(space: Space) -> None:
     space.move(of(KEY), 6)
     pool.route.follow()
     assert deliveries(rows, pool.config)[0].chunk.partition == 6
+
+
+def test_a_job_of_a_group_that_moves_is_not_run_at_once(space: Space) -> None:
+    job_id = space.home.enqueue("t", {}, partition_key=KEY, delay_s=60).job_id
+    space.data(space.home.config.keyspace.partition(1)).groups[KEY.encode()].moving = 2
+
+    with pytest.raises(UnchangeableJobError, match="is being moved to another partition"):
+        space.home.inspect.run(job_id)
+
+
+def test_jobs_of_a_batch_are_looked_for_until_none_is_being_copied(space: Space) -> None:
+    after = After("t", partition_key="then")
+    batch = space.home.enqueue_many("t", [{}] * 3, partition_key=KEY, then=after).batch
+    assert batch is not None
+    group = space.data(space.home.config.keyspace.partition(1)).groups[KEY.encode()]
+    group.closed, looks = True, 0
+
+    def open_later(script: str) -> None:
+        nonlocal looks
+        looks += script == "cancel_children"
+        group.closed = looks <= 9
+
+    space.before = open_later
+    assert batch.cancel() == 3
+    assert looks > 9
