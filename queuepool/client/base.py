@@ -122,6 +122,7 @@ class BasePool(Generic[P]):
         elif into is not None:
             whole: Any = list(task if items is None else items)  # type: ignore[arg-type]  # no name
             task, items = (whole, None) if items is None else (task, whole)
+            self._check_all(task, items, Numbers(into.name, 0), options)
             numbers, name = (yield from grow(config, into, len(whole))), into.name
         if options.get("spread") is not None:
             options["spread"] = yield from self._spread_of(None, options)
@@ -136,6 +137,22 @@ class BasePool(Generic[P]):
         if cancelled:
             yield from cancel_late(config, name)
         return results, task_of, name
+
+    def _check_all(
+        self,
+        task: calls.AnyTask | Iterable[Job[Any]],
+        items: calls.Items | None,
+        numbers: Numbers,
+        options: Mapping[str, Any],
+    ) -> None:
+        """Lay out all jobs. Raises InvalidInputError for a wrong one, before anything is written.
+
+        Else a batch would wait for the numbers that are reserved for jobs that never come.
+        """
+        alike = {name: value for name, value in options.items() if name != "spread"}
+        _sender, chunks, _held, _task_of = self._bulk(task, items, numbers=numbers, **alike)
+        for _ in map(refuse_unique, chunks):
+            pass
 
     def _spread_of(self, task: object, options: Mapping[str, Any]) -> Steps[int]:
         """Return over how many slots jobs go. task: a Job may have a key of its own."""

@@ -110,14 +110,14 @@ class _Batch:
         verbs = [flow.by_route(verb, version) for verb in asked]
         replies = yield Call(partition, verbs, pool=pool)
         if isinstance(replies, UnavailableError):
-            page = yield from ask(config.of(pool), partition, verbs[0])  # until it is answered
-            return _Page(list(page.found), page.next_number < page.total, page.steps)
+            pages = [(yield from ask(config.of(pool), partition, verbs[0]))]  # until it is answered
+        else:
+            pages = [verb.read(reply) for verb, reply in zip(verbs, replies, strict=True)]
         found: list[BatchResult] = []
         following, total = first, 0
-        for start, verb, reply in zip(starts, verbs, replies, strict=False):
+        for start, page in zip(starts, pages, strict=False):
             if start != following:
                 break  # the page before was cut by its bytes
-            page = verb.read(reply)
             if page.state is BatchState.UNKNOWN:
                 raise InvalidInputError(
                     f"there is no batch {name}: it has expired or never existed"

@@ -12,6 +12,7 @@ from queuepool.models import JobId, JobStatus
 from queuepool.models.finding import Changed, JobFilter
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.settings.config import PoolConfig
+from queuepool.tasks.options import is_number
 from queuepool.verbs import Verb
 from queuepool.verbs.operator import verbs as operate
 
@@ -52,8 +53,7 @@ def change(
     One that dies after the first were read is not among them, so that jobs that die again at once
     are not replayed over and over.
     """
-    if rate is not None and not 0 < rate <= 1_000_000:
-        raise InvalidInputError(f"rate={rate!r}: use more than 0 jobs a second, at most 1,000,000")
+    _check(most, rate)
     if dry_run:
         matched = yield from count(config, where, partition=partition, pool=pool)
         return Changed(matched=matched if most is None else min(most, matched), changed=0)
@@ -76,6 +76,13 @@ def change(
             kept.update(dict.fromkeys(out[: _KEPT_OUT - len(kept)]))
         matched += len(page)
     return Changed(matched=matched, changed=changed, kept_out=tuple(kept))
+
+
+def _check(most: int | None, rate: float | None) -> None:
+    if rate is not None and not (is_number(rate) and 0 < rate <= 1_000_000):
+        raise InvalidInputError(f"rate={rate!r}: use more than 0 jobs a second, at most 1,000,000")
+    if most is not None and not (is_number(most) and most >= 0):
+        raise InvalidInputError(f"most={most!r}: use 0 or more jobs")
 
 
 def _by_place(jobs: Iterable[JobStatus]) -> dict[Place, list[str]]:

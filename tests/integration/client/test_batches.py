@@ -20,6 +20,7 @@ from queuepool import (
     PermanentError,
     QueuePool,
     Registry,
+    UnavailableError,
 )
 from queuepool.testing import FakeClock, MemoryPool, run_jobs
 from queuepool.verbs import Verb
@@ -164,6 +165,24 @@ def test_a_batch_grows_from_inside_once_although_the_job_is_repeated(album: Albu
     assert album.grown == 2
     assert album.published == [(7, ["split", "small-9", "small-0", "small-1", "small-2"])]
     assert results.batch.status().total == 5
+
+
+@pytest.mark.parametrize("wrong", [{"photo": "x"}, {"no": 1}])
+def test_a_wrong_job_among_those_that_are_added_leaves_nothing_to_wait_for(
+    album: Album, wrong: dict[str, Any]
+) -> None:
+    @album.registry.task(max_attempts=1)
+    def mix(ctx: JobContext) -> None:
+        rows = [{"photo": 1}, wrong, {"photo": 2}]
+        album.pool.enqueue_many("resize", rows, partition_key="more", into=ctx.batch)
+
+    then = After("publish", {"album": 7}, on_failure="partial")
+    jobs = [Job({}, task="mix")]
+    results = album.pool.enqueue_many(jobs, partition_key="a", then=then)
+    run_jobs(album.pool)
+
+    assert results.batch.status().total == 1
+    assert album.published == [(7, ["dead"])]
 
 
 def test_a_batch_contains_a_batch(album: Album) -> None:
@@ -385,6 +404,20 @@ def test_an_unknown_batch_is_told(album: Album) -> None:
         list(album.pool.batch("AAbbbbbbbbbbbb").results())
     with pytest.raises(InvalidInputError, match="is not a batch"):
         album.pool.batch("nonsense")
+
+
+def test_an_unknown_batch_is_told_after_an_outage_too(album: Album) -> None:
+    plain, calls = album.pool.server.run, count()
+
+    def away_at_first(key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
+        if next(calls) == 0:
+            raise UnavailableError("no reply")
+        return plain(key, verbs)
+
+    album.pool.server.run = away_at_first  # type: ignore[method-assign]
+    with pytest.raises(InvalidInputError, match="there is no batch"):
+        list(album.pool.batch("AAbbbbbbbbbbbb").results())
+    assert next(calls) == 2
 
 
 def test_a_job_of_a_batch_is_found_by_its_id_alone(album: Album) -> None:

@@ -271,6 +271,10 @@ def test_odd_questions_are_refused(pool: MemoryPool) -> None:
         pool.inspect.count("dead", since=datetime(2020, 1, 1))  # noqa: DTZ001
     with pytest.raises(InvalidInputError, match="rate=0"):
         pool.inspect.replay(rate=0)
+    with pytest.raises(InvalidInputError, match="rate='50/s'"):
+        pool.inspect.replay(rate="50/s")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="most=-1"):
+        pool.inspect.discard(most=-1, dry_run=True)
     with pytest.raises(TypeError, match="'tasks'"):
         pool.inspect.count("dead", tasks="x")  # type: ignore[call-arg]
 
