@@ -126,9 +126,10 @@ class _Relaying:
             found = relay.look()
             self._moved += found.moved
             self._note("; ".join(found.problems.values()))
-            if arguments.once and (not found.moved or found.problems):
+            goes_on = found.moved or found.again
+            if arguments.once and (not goes_on or found.problems):
                 return self._end(relay)
-            if not found.moved:
+            if not goes_on:
                 self._stopping.wait(arguments.interval)
         return Exit.OK
 

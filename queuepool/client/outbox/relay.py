@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 from queuepool.client.outbox.databases import Cursor, Database, identity
 from queuepool.client.outbox.rows import Delivery, Row, decode, deliveries
 from queuepool.client.outbox.schema import TABLE, checked
-from queuepool.errors import InvalidInputError, MovedError, UnavailableError
+from queuepool.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    MovedError,
+    UnavailableError,
+)
 from queuepool.partitions.route import Leave
 from queuepool.verbs.producer.relay import relay, relayed
 from queuepool.verbs.producer.verbs import Full
@@ -33,12 +38,14 @@ _REFUSED = -1  # the delivery of a row that can never be enqueued
 class Look:
     """What a look did. kept: rows that wait for their partitions; problems: why, by what.
 
-    rerouted: whether the route has changed since rows got their numbers.
+    rerouted: whether the route has changed since rows got their numbers. again: whether rows got
+    others, by which the next look moves them.
     """
 
     moved: int = 0
     kept: int = 0
     rerouted: bool = False
+    again: bool = False
     problems: dict[str | bytes, str] = field(default_factory=dict)
 
 
@@ -57,7 +64,8 @@ class Relay:
     """The relay of one outbox. Used by one thread; only while it holds the lock.
 
     now_ms: grows through restarts, so that deliveries have new numbers even if the database goes
-    back to an earlier state.
+    back to an earlier state. Raises UnavailableError if the database does not answer,
+    ConfigurationError if the table is of an earlier version.
     """
 
     def __init__(
@@ -70,7 +78,21 @@ class Relay:
     ) -> None:
         self._pool, self._database, self._table = pool, database, checked(table)
         self._now_ms = now_ms
+        self._check_columns()
         self._name = identity(database, table)
+
+    def _check_columns(self) -> None:
+        try:
+            with self._database.transaction() as execute:
+                execute(f"SELECT place FROM {self._table} LIMIT 0", ())  # noqa: S608
+        except UnavailableError as error:
+            if "column" not in str(error):
+                raise
+            raise ConfigurationError(
+                f"the table {self._table} is of an earlier version: stop all relays once no row "
+                f"has a delivery above 0, and run ALTER TABLE {self._table} "
+                "ADD COLUMN place integer"
+            ) from error
 
     def lock(self) -> bool:
         """Take the lock of this outbox; returns whether no other relay has it."""
@@ -102,12 +124,15 @@ class Relay:
                     outcome = self._deliver(number, place, delivery, found)
                 except InvalidInputError as error:
                     self._set_aside(number, delivery, error)
+                    found.again |= len(delivery) > 1
                     continue
                 if outcome is _Outcome.SENT:
                     sent.append(number)
                     found.moved += len(delivery)
                 elif outcome is _Outcome.KEPT:
                     found.kept += len(delivery)
+                else:
+                    found.again = True
         finally:
             if sent:
                 self._delete(sent)

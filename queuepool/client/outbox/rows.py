@@ -13,10 +13,12 @@ import msgspec
 from queuepool.client.chunks import CHUNK, CHUNK_BYTES, STAMP_BYTES, Chunk, place_key
 from queuepool.errors import InvalidInputError
 from queuepool.models.places import check_pool
+from queuepool.protocol.codec import read_group
 from queuepool.routing.slots import SLOTS
 from queuepool.settings.config import PoolConfig
 
 VERSION = 1
+_MOST_HEAD = 300  # bytes of a tail, up to the end of the group
 
 
 class Row(msgspec.Struct, array_like=True, frozen=True):
@@ -34,6 +36,11 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
         """Return the slot of the job's partition key."""
         return int(self.tail[:3], 16)
 
+    @property
+    def group(self) -> bytes:
+        """Return the group that its body names."""
+        return read_group(bytes(STAMP_BYTES) + self.tail[:_MOST_HEAD])
+
 
 _encoder, _decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Row)
 
@@ -50,7 +57,8 @@ def decode(raw: object) -> Row:
     """Return the row. Raises InvalidInputError if it is damaged, or of a newer version."""
     try:
         row = _decoder.decode(bytes(raw) if isinstance(raw, (bytes, memoryview)) else b"")
-        if row.version == VERSION and 0 <= row.slot < SLOTS and check_pool(row.pool):
+        known = row.version == VERSION and 0 <= row.slot < SLOTS and check_pool(row.pool)
+        if known and row.group == row.run[1]:
             return row
     except (msgspec.MsgspecError, ValueError, InvalidInputError):
         pass

@@ -11,6 +11,8 @@ from queuepool import Outbox, QueuePool
 from queuepool.cli.exits import Exit
 from queuepool.client.outbox.databases import open_database
 from queuepool.client.outbox.relay import Relay
+from queuepool.client.outbox.schema import TABLE
+from tests.integration.client.outbox.damaging import damage_first
 from tests.shell import Shell
 
 
@@ -89,6 +91,33 @@ def test_tables_are_created_or_shown(shell: Shell, database_url: str) -> None:
 def test_bad_input_is_told(shell: Shell, words: tuple[str, ...], says: str) -> None:
     assert shell.run("relay", *words) == Exit.USAGE
     assert says in shell.err
+
+
+def test_once_moves_rows_beside_one_that_is_refused(
+    shell: Shell, connection: Any, outbox: Outbox, database_url: str, pool: QueuePool
+) -> None:
+    for _ in range(2):
+        outbox.add(connection, "ship", {}, partition_key="one")
+    damage_first(connection, run=(7, b"one", 0))
+    connection.commit()
+
+    assert shell.run("relay", "--database", database_url, "--once") == Exit.FAILED
+
+    assert "1 moved, 0 wait, 1 were refused" in shell.out
+
+
+def test_a_table_of_an_earlier_version_is_told_with_what_to_do(
+    shell: Shell, database_url: str, connection: Any
+) -> None:
+    connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN place")
+    connection.commit()
+
+    assert shell.run("relay", "--database", database_url) == Exit.USAGE
+    assert f"ALTER TABLE {TABLE} ADD COLUMN place integer" in shell.err
+
+    connection.execute(shell.err.partition("run ")[2].strip())
+    connection.commit()
+    assert shell.run("relay", "--database", database_url, "--once") == Exit.OK
 
 
 def test_a_database_that_does_not_answer_or_has_no_table(shell: Shell, database_url: str) -> None:

@@ -14,6 +14,7 @@ from queuepool.client.outbox.relay import Relay
 from queuepool.client.outbox.schema import TABLE
 from queuepool.models import JobState
 from tests.integration.cli.jobs import claim, own_partition
+from tests.integration.client.outbox.damaging import damage_first
 from tests.waiting import wait_until
 
 NewRelay = Callable[..., Relay]
@@ -137,6 +138,36 @@ def test_a_row_that_cannot_be_read_is_set_aside_and_others_go_on(
     assert relay.waiting() == (0, 1)
     assert enqueued(pool) == 1
     assert relay.look().moved == 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"run": (7, b"one", 0)},
+        {"run": (2, b"other", 0)},
+        {"run": (2, b"one", -5)},
+        {"job_id": b"x" * 1000},
+        {"tail": b"5c9"},
+        {"wish": (b"key",)},
+        {"pool": "no pool"},
+    ],
+    ids=lambda damage: next(iter(damage)),
+)
+def test_a_damaged_row_is_set_aside_and_others_go_on(
+    connection: Any, outbox: Outbox, new_relay: NewRelay, pool: QueuePool, damage: dict[str, Any]
+) -> None:
+    for _ in range(2):
+        outbox.add(connection, "ship", {}, partition_key="one")
+    damage_first(connection, **damage)
+    connection.commit()
+    relay = new_relay()
+
+    while (look := relay.look()).moved or look.again:
+        pass
+
+    assert relay.waiting() == (0, 1)
+    assert enqueued(pool) == 1
+    assert all(partition.audit().clean for partition in pool.partitions())
 
 
 def test_a_full_partition_keeps_its_rows_and_no_others(
