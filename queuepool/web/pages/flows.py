@@ -10,9 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from queuepool.client.questions import ask_everywhere
 from queuepool.models.flows import BatchState
 from queuepool.verbs.flows import verbs as flow
 from queuepool.web.desk import Desk
+from queuepool.web.pages.overview import STALE_S
 
 _SHOWN, _PAGE = 100, 200
 
@@ -21,7 +23,7 @@ def routes(desk: Desk) -> list[Route]:
     """Return the addresses of these pages."""
 
     async def index(request: Request) -> Response:
-        found, total = await desk.cached("flows", 2.0, lambda: _list(desk))
+        found, total = await desk.cached("flows", 2.0, lambda: _list(desk), stale_s=STALE_S)
         return desk.page(request, "flows.html", found=found, total=total)
 
     async def show(request: Request) -> Response:
@@ -54,8 +56,8 @@ def _address(name: str) -> str:
 def _list(desk: Desk) -> tuple[list[Any], int]:
     found: list[Any] = []
     total = 0
-    for place in desk.source.pool.places():
-        there, lines = place.run(flow.batches(0, _PAGE))
+    steps = ask_everywhere(desk.source.pool.config, lambda _: flow.batches(0, _PAGE))
+    for there, lines in desk.source.pool.carry_out(steps):
         total += there
         shown = [line for line in lines if line.part not in ("s", "g")]
         total -= len(lines) - len(shown)

@@ -1,6 +1,7 @@
 """Pages of a large queue, each line as long as it may be: none has 100 kB, and lists have parts."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -8,11 +9,13 @@ from queuepool.client import log
 from queuepool.client.after import After
 from queuepool.models import Limit, Schedule
 from queuepool.models.log import LogEntry, LogKind
+from queuepool.partitions.partition import Partition
 from queuepool.rpc.limits import definition_of
 from queuepool.rpc.v1 import decision_pb2, limit_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.tasks.registry import Registry
 from queuepool.testing import run_jobs
+from queuepool.verbs import Verb
 from queuepool.web.pages import find
 from tests.unit.web.conftest import OPERATOR, Browser, MakeSite, Site
 from tests.unit.web.coordinator import state
@@ -158,6 +161,22 @@ def test_a_search_for_what_is_rare_ends_and_says_at_how_many_jobs_it_looked(
     assert "None of them matches" in rare
     monkeypatch.undo()
     assert "No job matches" in browser.text("/find?state=delayed&error=nothing-like-it")
+
+
+def test_flows_of_many_partitions_are_asked_for_at_once(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, alone = make_site(64), list[Verb[Any]]()
+    really = Partition.run
+
+    def run(self: Partition, verb: Verb[Any]) -> Any:
+        alone.append(verb)
+        return really(self, verb)
+
+    monkeypatch.setattr(Partition, "run", run)
+
+    assert "No batches" in site.browser(OPERATOR).text("/flows")
+    assert len(alone) < 8
 
 
 def test_the_log_is_shown_in_parts(site: Site) -> None:
