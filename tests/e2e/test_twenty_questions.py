@@ -37,6 +37,7 @@ ACTS = {
     "policy set max_workers=64 --reason budget": "",
 }
 DEAD, MAILS, WITHIN_S = 300, 50, 1.0
+SCAN_S = 5.0  # for what is no question of the table, and looks at all groups
 ALBUM = JOBS // 50
 _APP = '''"""Tasks of the questions."""
 import threading
@@ -201,7 +202,8 @@ def test_a_command_answers_within_a_second(asked: Asked, command: str) -> None:
 
     assert re.search(COMMANDS[command], text, re.DOTALL), text
     assert code in (0, 1, 5), text
-    assert took_s < WITHIN_S, f"{command}: {took_s:.2f} s"
+    within_s = SCAN_S if command.startswith("group list") else WITHIN_S
+    assert took_s < within_s, f"{command}: {took_s:.2f} s"
 
 
 @pytest.mark.parametrize("path", PAGES)
