@@ -24,7 +24,7 @@ class Answers:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[float, Any]] = {}
         self._asking: dict[_Key, asyncio.Task[Any]] = {}
-        self._era = 0  # begins anew when everything is forgotten
+        self._era = 0  # another one once everything was forgotten
         self._lock = threading.Lock()
 
     async def get(

@@ -11,7 +11,7 @@ import threading
 from queuepool import JobContext, task
 from queuepool.tasks.backoff import Backoff
 from tests.apps.recorded import note
-from tests.chaos.batcher import note_sum
+from tests.chaos.sums import note_sum
 
 _TIMEOUT_S = 300.0
 _SOON = Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0)

@@ -25,10 +25,10 @@ from queuepool.partitions.partition import Partition
 from queuepool.partitions.route import Leave
 from queuepool.routing.moves import Stage, differing, table_of
 from queuepool.routing.progress import Facts
-from tests.chaos import batcher
 from tests.chaos.checker import Books, Events
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import LEASE_S, engine, pause
+from tests.chaos.sums import disagreement, names, sums
 from tests.chaos.two_servers import TwoServers
 from tests.integration.coordinator.cluster import Process, look
 
@@ -202,12 +202,12 @@ def _run(trial: Trial) -> Result:
             producer.ends()
         events = world.events()
         world.drained(len(events.accepted), 120)
-        batches = batcher.names(trial.directory)
-        world.until(lambda: batcher.sums(trial.directory).keys() >= batches, "sums", 60)
+        batches = names(trial.directory)
+        world.until(lambda: sums(trial.directory).keys() >= batches, "sums", 60)
         events = world.events()
         verdict = world.verdict().also(_disorder(events, size.groups))
         return Result(
-            verdict=verdict.also(batcher.disagreement(trial.directory, size.batch)),
+            verdict=verdict.also(disagreement(trial.directory, size.batch)),
             sums={"moves": 3, "blows": 3 * size.blows, "met it": met, "batches": len(batches)},
         )
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.batcher import disagreement, sums
+from tests.chaos.sums import disagreement, sums
 
 
 @pytest.mark.parametrize(
