@@ -73,7 +73,7 @@ BROKEN = (
     (MovesMachine, "freeze", "'moving', ARGV[1], 'slot'", "'slot'", "M1|I17|room of"),
     (MovesMachine, "promote", "redis.call('SCARD', base .. ':mv') > 0", "false", "M2"),
     (MovesMachine, "bury", "if not old.closed then", "if true then", "M2"),
-    (MovesMachine, "finish_stray", "not runs and is_closed(group)", "false", "finish_stray"),
+    (MovesMachine, "finish_stray", "if not is_closed(group)", "if true", "finish_stray"),
     (MovesMachine, "rouse", "return body and is_closed(group_of(body))", "return", "rouse"),
     (MovesMachine, "forget", "redis.call('LREM', list, 1, id) == 0", "false", "I4|lanes differ"),
 )

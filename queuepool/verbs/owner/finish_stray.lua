@@ -22,9 +22,11 @@ for _, k in ipairs({'dl', 'du', 'dead'}) do redis.call('ZCARD', base .. ':' .. k
 -- uses: epochs_in_flight
 for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
 local function is_copied(id, group) -- and does not run
-  local runs = redis.call('ZSCORE', book, id)
-  for _, e in ipairs(epochs) do runs = runs or redis.call('ZSCORE', base .. ':fl:' .. e, id) end
-  return not runs and is_closed(group)
+  if not is_closed(group) then return false end
+  for _, e in ipairs(epochs) do
+    if redis.call('ZSCORE', base .. ':fl:' .. e, id) then return false end
+  end
+  return true
 end
 local jobs = {}
 for i = 3, #ARGV, 4 do

@@ -19,7 +19,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', du, 0, now, 'LIMIT', 0, 100 - #u
   urgent[#urgent + 1] = id
 end
 local passed = 0
-if #ids > 0 and managed and redis.call('SCARD', base .. ':mv') > 0 then
+if #ids > 0 and redis.call('SCARD', base .. ':mv') > 0 then
   -- uses: promote/pass_closed
 end
 if #ids == 100 then

@@ -20,9 +20,9 @@ redis.call('ZCARD', base .. ':du')
 local recorded = redis.call('HGETALL', base .. ':ht')
 local page = redis.call('HSCAN', base .. ':ua', ARGV[3], 'COUNT', 200)
 local due, shift = {}, 120000 -- ms; the longest time that a job is set aside
-local moves, passed = redis.call('SCARD', base .. ':mv') > 0, {}
+local passed = {}
 local function stays(id)
-  local body = moves and redis.call('HGET', base .. ':j', id)
+  local body = any_moves and redis.call('HGET', base .. ':j', id)
   return body and is_closed(group_of(body))
 end
 for i = 1, #page[2], 2 do

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -46,6 +47,23 @@ def test_partitions_grow_and_shrink_and_jobs_keep_their_order(queue: Queue) -> N
         assert sum(jobs.values()) == 3 * len(KEYS)
         assert queue.totals() == before
     assert queue.run_all() == ORDER
+
+
+def test_a_job_that_is_in_two_partitions_may_be_changed_in_neither(queue: Queue) -> None:
+    copied: dict[bytes, bool] = {}
+
+    def look(_call: int) -> None:
+        keys = map(queue.ops.config.keyspace.partition, range(4))
+        for one, other in combinations(map(queue.server.data, keys), 2):
+            for job_id in one.jobs.keys() & other.jobs.keys():
+                closed = (p.is_closed(p.jobs[job_id]) for p in (one, other))
+                copied[job_id] = copied.get(job_id, True) and all(closed)
+
+    queue.server.before = look
+    queue.ask(4)
+    queue.drive()
+    assert len(copied) > 3
+    assert all(copied.values())
 
 
 def test_single_slots_move_and_all_others_stay(queue: Queue) -> None:
