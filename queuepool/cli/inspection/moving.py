@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection import relocating
 from queuepool.client.pool import QueuePool
-from queuepool.errors import ScriptError, UnavailableError
+from queuepool.errors import ConfigurationError, ScriptError, UnavailableError
 from queuepool.models import PartitionState
+from queuepool.partitions.partition import Partition
 from queuepool.routing.moves import (
     Move,
     Stage,
@@ -40,7 +41,6 @@ from queuepool.routing.topology import MAX_PARTITIONS
 from queuepool.routing.views import OPEN
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
-from queuepool.verbs.producer import route
 
 TAKEN_UP_S = 15.0
 MOST_SLOTS = 256  # one sixteenth of all; more of them is `partitions set`
@@ -195,16 +195,20 @@ class Moves:
         return ",".join(f"{n}={name}" for n, name in enumerate(places))
 
     def _all_answer(self, facts: Facts, count: int, on: str) -> None:
-        """Raise unless all partitions answer."""
+        """Raise unless all partitions answer, and the servers of new ones can run our scripts."""
+        topology, keyspace = self._pool.config.topology, self._pool.config.keyspace
+        name = on or next(iter(topology.servers))
         try:
             for place in self._pool.places():
                 place.observe()
-            topology, keyspace = self._pool.config.topology, self._pool.config.keyspace
-            name = on or next(iter(topology.servers))
             for number in range(len(facts.view.homes), count):
-                self._pool.servers[name].run(keyspace.partition(number), [route.peek()])
+                relocating.try_out(
+                    Partition(number, keyspace.partition(number), self._pool.servers[name])
+                )
         except UnavailableError as error:
             raise _silent(error) from None
+        except ConfigurationError as error:
+            raise relocating.unusable(name, error) from None
 
     def _has_leader(self) -> None:
         server, key = self._pool.system

@@ -34,7 +34,22 @@ def check(pool: QueuePool, facts: Facts, numbers: Sequence[int], server: str) ->
     try:
         _check_target(pool, numbers, server)
     except ConfigurationError as error:
-        raise CommandError(f"server {server!r} cannot be used, and {_NOTHING}: {error}") from None
+        raise unusable(server, error) from None
+
+
+def unusable(server: str, error: ConfigurationError) -> CommandError:
+    """Return what is said of a server that cannot run our scripts."""
+    return CommandError(f"server {server!r} cannot be used, and {_NOTHING}: {error}")
+
+
+def try_out(there: Partition) -> tuple[int, int]:
+    """Return (jobs stored, ms of the owner's lease) at a place to be, once it has run a script.
+
+    Raises ConfigurationError if its server is too old, and UnavailableError.
+    """
+    with suppress(ScriptError):
+        there.run(confirm.load("observe"))
+    return there.run(route.peek())
 
 
 def _check_names(pool: QueuePool, facts: Facts, numbers: Sequence[int], server: str) -> None:
@@ -60,8 +75,7 @@ def _check_target(pool: QueuePool, numbers: Sequence[int], server: str) -> None:
     for number in numbers:
         here = pool.partition(number)
         there = Partition(number, here.key, port)
-        with suppress(ScriptError):
-            there.run(confirm.load("observe"))
+        try_out(there)
         if _are_one(pool, here, server):
             raise CommandError(
                 f"servers {_name_of(pool, number)!r} and {server!r} are the same one, under two "

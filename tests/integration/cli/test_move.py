@@ -22,6 +22,7 @@ from queuepool.verbs.owner import verbs as own
 from tests.conftest import ServerFactory
 from tests.contract import world as w
 from tests.integration.cli.load import KEYS, MakePool, Producer, Work, leading
+from tests.old_server import old_server
 from tests.shell import Shell
 from tests.waiting import wait_until
 
@@ -139,6 +140,22 @@ def test_what_cannot_begin_is_refused_and_changes_nothing(
         assert refused("1", "big", "1 jobs under the keys of partition 1 already") == Exit.FAILED
         big.kill()
         assert refused("1", "big", "not all partitions respond") == Exit.UNAVAILABLE
+
+
+def test_a_server_that_is_too_old_is_refused(
+    commands: Shell, app: QueuePool, make_pool: MakePool, big: EmbeddedServer,
+    config: PoolConfig, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    before = app.route.read()
+    with leading(make_pool), old_server(big) as url:
+        known = dict(config.topology.servers) | {"big": url}
+        monkeypatch.setenv("QUEUEPOOL_SERVERS", json.dumps(known))
+        for asked in (("move", "1", "--to"), ("partitions", "set", "3", "--on")):
+            assert commands.run(*asked, "big") == Exit.FAILED
+            assert "server 'big' cannot be used, and nothing was done: " in commands.err
+            assert "older than Redis 7.0" in commands.err
+    assert app.route.read() == before
+    assert not redis.Redis.from_url(big.url).dbsize()
 
 
 def test_a_second_move_is_refused_and_an_abort_goes_back(
