@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from queuepool.client.checkup import ask_servers
 from queuepool.errors import QueuePoolError
+from queuepool.models.advice import Advice
 from queuepool.models.doctor import ServerFigures
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.web.desk import Desk, RefusedError, fields
@@ -20,6 +21,7 @@ from queuepool.web.drawing.paging import paged
 from queuepool.web.live.board import name_of
 from queuepool.web.pages import moves
 from queuepool.web.pages.log import acts_of
+from queuepool.web.pages.overview import STALE_S
 
 _SOON_S = 2.0
 _SHOWN = 50  # consumers
@@ -35,7 +37,7 @@ def routes(desk: Desk) -> list[Route]:
         return desk.page(
             request, "system.html", look=look, consumers=shown, wanted=wanted, pages=pages,
             servers=servers(look), memory=await memory(desk), acts=await acts_of(desk),
-            move=await moves.latest(desk),
+            move=await moves.latest(desk), advice=await advice(desk),
             up_s=time.time() - desk.board.origin_s,
             watchers=desk.hub.watchers, settings=_settings(desk),
         )  # fmt: skip
@@ -117,6 +119,22 @@ async def memory(desk: Desk) -> dict[str, ServerFigures]:
         return await asyncio.wait_for(desk.cached("memory", 5.0, ask), _SOON_S)
     except (QueuePoolError, TimeoutError):
         return {}
+
+
+async def advice(desk: Desk) -> tuple[Advice, ...]:
+    """Return what the coordinator advises to change; nothing if it does not say in time."""
+    try:
+        asked = desk.cached("advice", 5.0, lambda: _advised(desk), stale_s=STALE_S)
+        return await asyncio.wait_for(asked, _SOON_S)
+    except Exception:  # also an earlier release's; the rest is shown nevertheless
+        return ()
+
+
+def _advised(desk: Desk) -> tuple[Advice, ...]:
+    from queuepool.rpc.advice import advised_of
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    return advised_of(desk.source.client.Advise(api.AdviseRequest())).advice
 
 
 def _jobs(p: Any) -> int:

@@ -2,8 +2,12 @@
 
 import time
 
+import pytest
+
 from queuepool.models import Schedule
+from queuepool.models.advice import Advice, AdviceKind, Advised, Loads
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.rpc.advice import response_of
 from tests.unit.web.conftest import OPERATOR, Browser, MakeSite, Site
 from tests.unit.web.test_pages import registry
 
@@ -34,6 +38,38 @@ def test_a_consumer_is_drained_by_each_partition_that_it_owns(
     assert "other consumers own its partitions by now" in operator.note()
     operator.post("/system/drain", page="/system", consumer="<b>nobody")
     assert "owns no partition any more" in operator.note()
+
+
+def test_advice_is_shown_with_the_command_that_helps(
+    site: Site, operator: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Advice" not in operator.text("/system")
+    one = Advice(
+        kind=AdviceKind.HOT_GROUP,
+        subject="group <b>import",
+        what="group <b>import takes 90 % of partition 2",
+        effect="its jobs would run in four partitions",
+        command="queuepool group spread import 4",
+        since_ms=round(time.time() * 1000) - 300_000,
+    )
+    advised = Advised(at_ms=1, loads=Loads(over_s=300), advice=(one,))
+    site.coordinator.answers["Advise"] = response_of(advised)
+    site.desk.forget()
+
+    text = operator.text("/system")
+
+    assert "group <b>import takes 90 % of partition 2" in text
+    assert "group &lt;b&gt;import takes" in operator.get("/system").text
+    assert "its jobs would run in four partitions" in text
+    assert "<code>queuepool group spread import 4</code>" in text
+    assert "for 5m" in text
+
+    def away(_request: object) -> None:
+        raise ConnectionError("nobody is there")
+
+    monkeypatch.setattr(site.coordinator, "Advise", away, raising=False)
+    site.desk.forget()
+    assert "Advice" not in operator.text("/system")
 
 
 def test_lists_of_very_many_are_paged_and_found_by_a_part_of_a_name(make_site: MakeSite) -> None:
