@@ -14,6 +14,7 @@ import pytest
 from coordinator.core.moves.copying import Side
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
+from queuepool.testing import MemoryServer
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.operator import editing
@@ -24,6 +25,7 @@ from tests.contract import world as w
 from tests.contract.batches import BATCH, ids_of
 from tests.contract.snapshot import snapshot
 from tests.contract.test_gates import admit
+from tests.contract.test_hold import _take_tokens as take_tokens
 from tests.contract.test_moves import Pair, V, pair
 from tests.contract.world import World
 
@@ -63,8 +65,9 @@ def _half_cancelled(world: World) -> list[str]:
 
 def _cut(world: World) -> None:
     """Begin to cancel the group; who did so is gone."""
-    if world.in_memory:  # there a call cancels all of it
-        world.partition.server.data(world.partition.key).groups[b"g"].cancelled_at = 2**42  # type: ignore[attr-defined]
+    server = world.partition.server
+    if isinstance(server, MemoryServer):  # there a call cancels all of it
+        server.data(world.partition.key).groups[b"g"].cancelled_at = 2**42
         return
     world.partition.run(produce.cancel_group(b"g", b"start"))
 
@@ -227,6 +230,8 @@ def test_jobs_of_other_groups_pass_those_that_are_copied(pair: Pair) -> None:
     assert rest.promoted == 51
     assert 500 * _SECOND < (rest.next_due_ms or 0) <= 600 * _SECOND
     assert owned.run(own.promote(owned.ownership)).promoted == 0
+    assert len(snapshot(pair.a)["urgent"]) == 50
+    take_tokens(pair.a)
     pair.run(Side.A, move.thaw(V))
     assert b"d" in snapshot(pair.a)["tokens"]
     assert w.promote(owned).promoted == 240
@@ -287,6 +292,7 @@ def test_what_rouse_passed_is_roused_when_the_group_stays_after_all(pair: Pair) 
     w.promote(owned)
     claims = w.claim(owned)
     assert (claims.ids, claims.roused) == ([b"other"], b"")
+    take_tokens(pair.a)
     pair.run(Side.A, move.thaw(V))
     assert b"w" in snapshot(pair.a)["tokens"]
     assert w.claim(owned).roused == b"0"
