@@ -67,9 +67,9 @@ class Strike:
     """One blow to one consumer process: a kill, a stop, its network.
 
     book: the ids in its in-flight set just after; None when that would not tell, because it
-    works on. takeover_s: how long until a process that ran nothing before must run something;
-    None when no one should take over. lease_s: so long after it the process may begin nothing
-    any more, until over_ns; None when it cannot, being dead.
+    works on, or a successor was there first. takeover_s: how long until a process that ran nothing
+    before must run something; None when no one should take over. lease_s: so long after it the
+    process may begin nothing any more, until over_ns; None when it cannot, being dead.
     """
 
     pid: int

@@ -269,6 +269,7 @@ class Rig:
         lease_s: float | None = None,
     ) -> Strike:
         """Send a signal, if there is one, and note the strike. Returns what was noted."""
+        held = self._held(process)
         at_ns = monotonic_ns()
         if number is not None:
             process.signal(number)
@@ -277,20 +278,28 @@ class Rig:
         strike = Strike(
             pid=process.pid,
             at_ns=at_ns,
-            book=self._book(process),
+            book=self._book(held),
             takeover_s=takeover_s,
             lease_s=lease_s,
         )
         self.strikes.append(strike)
         return strike
 
-    def _book(self, process: ConsumerProcess) -> frozenset[str]:
+    def _held(self, process: ConsumerProcess) -> list[tuple[Partition, int]]:
+        """Return the partitions that a process owns, with the epochs of that."""
+        owners = [(partition, observe(partition).owner) for partition in self.places()]
+        of_process = f":{process.pid}"
+        return [(p, o.epoch) for p, o in owners if o is not None and o.host.endswith(of_process)]
+
+    def _book(self, held: Sequence[tuple[Partition, int]]) -> frozenset[str] | None:
+        """Return the jobs in flight there; None once a successor may have recovered some."""
         ids: set[bytes] = set()  # also of jobs that it claimed and did not begin
-        for partition in self.places():
+        for partition, epoch in held:
+            ownership = own.Ownership(partition.number, "", epoch)
+            ids.update(bytes(job_id) for job_id in partition.run(own.in_flight(ownership)))
             owner = observe(partition).owner
-            if owner is not None and owner.host.endswith(f":{process.pid}"):
-                ownership = own.Ownership(partition.number, "", owner.epoch)
-                ids.update(bytes(job_id) for job_id in partition.run(own.in_flight(ownership)))
+            if owner is None or owner.epoch != epoch:
+                return None
         return frozenset(job_id.decode() for job_id in ids)
 
     # -- judging ---------------------------------------------------------------------------------
