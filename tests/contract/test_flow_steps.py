@@ -169,12 +169,18 @@ def test_a_step_with_a_dead_job_fails_what_follows_it(world: World) -> None:
     assert dead.error.message.startswith("of 1 steps that it follows, 0 are done, 1 dead")
 
 
-def test_a_replay_takes_back_what_a_step_told(world: World) -> None:
+def dead_step(world: World) -> tuple[OwnedPartition, list[str]]:
+    """Open a step whose only job is dead, and a gate that waits for it."""
     owned = world.own()
     open_gate(world, on_failure="wait")
     ids = open_step(world, 1)
     w.claim(owned)
     w.bury(owned, [i.encode() for i in ids])
+    return owned, ids
+
+
+def test_a_replay_takes_back_what_a_step_told(world: World) -> None:
+    owned, ids = dead_step(world)
     assert relay(owned) == [b"x"]
     for again in range(2):
         world.advance(1)
@@ -194,11 +200,7 @@ def test_a_replay_takes_back_what_a_step_told(world: World) -> None:
 
 
 def test_a_step_whose_dead_job_is_discarded_is_lost(world: World) -> None:
-    owned = world.own()
-    open_gate(world, on_failure="wait")
-    ids = open_step(world, 1)
-    w.claim(owned)
-    w.bury(owned, [i.encode() for i in ids])
+    owned, ids = dead_step(world)
     relay(owned)
     assert not has_started(owned, GATE)
 
@@ -213,11 +215,7 @@ def test_a_step_whose_dead_job_is_discarded_is_lost(world: World) -> None:
 def test_a_dead_job_that_runs_again_adds_jobs_before_its_return_is_noted(
     world: World, noted: str
 ) -> None:
-    owned = world.own()
-    open_gate(world, on_failure="wait")
-    ids = open_step(world, 1)
-    w.claim(owned)
-    w.bury(owned, [i.encode() for i in ids])
+    owned, ids = dead_step(world)
     assert relay(owned) == [b"x"]
     world.advance(1)
     world.partition.run(operate.replay(ids))

@@ -249,14 +249,19 @@ def test_an_owner_does_not_look_again_and_again_for_who_may_pass_very_many(
     assert owned.run(own.promote(owned.ownership)) == own.Promoted(0, 0, 20)
 
 
-def test_those_that_are_copied_count_as_gone_when_the_dead_are_too_many(pair: Pair) -> None:
+def _dead_and_one_that_runs(pair: Pair) -> tuple[OwnedPartition, Sequence[bytes]]:
+    # One dead job of the group that is to be copied, two of another; a third one of that runs.
     owned = pair.a.own(nonce="a")
     for job_id, group in (("copied", b"g"), ("old", b"other"), ("new", b"other")):
         w.enqueue(pair.a, [job_id], group)
         w.bury(owned, w.claim(owned).ids)
-        pair.a.advance(1)
+        pair.a.advance(2)
     w.enqueue(pair.a, ["newest"], b"other")
-    ids = w.claim(owned).ids
+    return owned, w.claim(owned).ids
+
+
+def test_those_that_are_copied_count_as_gone_when_the_dead_are_too_many(pair: Pair) -> None:
+    owned, ids = _dead_and_one_that_runs(pair)
     pair.freeze(b"g")
 
     w.bury(owned, ids, keep_jobs=3)
@@ -266,13 +271,7 @@ def test_those_that_are_copied_count_as_gone_when_the_dead_are_too_many(pair: Pa
 
 @pytest.mark.parametrize("keep", [{"keep_jobs": 2}, {"keep_bytes": 60}, {"keep_ms": 2500}])
 def test_the_oldest_that_are_not_copied_are_evicted(pair: Pair, keep: dict[str, int]) -> None:
-    owned = pair.a.own(nonce="a")
-    for job_id, group in (("copied", b"g"), ("old", b"other"), ("new", b"other")):
-        w.enqueue(pair.a, [job_id], group)
-        w.bury(owned, w.claim(owned).ids)
-        pair.a.advance(2)
-    w.enqueue(pair.a, ["newest"], b"other")
-    ids = w.claim(owned).ids
+    owned, ids = _dead_and_one_that_runs(pair)
     pair.freeze(b"g")
 
     w.bury(owned, ids, **keep)

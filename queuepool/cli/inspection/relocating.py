@@ -42,14 +42,13 @@ def unusable(server: str, error: ConfigurationError) -> CommandError:
     return CommandError(f"server {server!r} cannot be used, and {_NOTHING}: {error}")
 
 
-def try_out(there: Partition) -> tuple[int, int]:
-    """Return (jobs stored, ms of the owner's lease) at a place to be, once it has run a script.
+def try_out(there: Partition) -> None:
+    """Let the server of a place to be take a script.
 
-    Raises ConfigurationError if its server is too old, and UnavailableError.
+    Raises ConfigurationError if it is too old, and UnavailableError.
     """
     with suppress(ScriptError):
         there.run(confirm.load("observe"))
-    return there.run(route.peek())
 
 
 def _check_names(pool: QueuePool, facts: Facts, numbers: Sequence[int], server: str) -> None:
