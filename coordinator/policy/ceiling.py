@@ -23,6 +23,8 @@ _GAIN = 0.03  # a smaller one is none
 _SPARE = 1.25  # of a ceiling, where there was some gain
 _FEWER = 0.9  # clearly fewer than this share of the completions: the jobs have changed
 _ANEW_S = 3.0  # for which a baseline is measured then; doubles if that happens again soon
+_OLDER_JOBS = 20.0  # finished before the last seconds: then their service times count, too
+_CHANCE = 2.0  # times what these say was finished: if it was more, they are of other jobs
 _SURE_CYCLES, _SURE_JOBS = 3, 300.0  # of a baseline, and known jobs; with less, it says little
 _PROBE_S = 20.0  # by which a ceiling may last longer, for a probe
 _STALE_S = 1.5  # counts of a consumer that is silent for longer show no step
@@ -138,6 +140,10 @@ class Ceiling:
         before = self.before or self._baseline(demand, settings)
         return before is not None and not before.sure
 
+    def knows_older(self, demand: Demand) -> bool:
+        """Return whether service times are known from before the last seconds."""
+        return demand.finished >= self.recent.finished + _OLDER_JOBS
+
     def step_up(self, demand: Demand, settings: GainCheckSettings) -> Ceiling:
         """Put a step up on trial, if none is and there is a baseline to judge it by."""
         if self.before is not None or not _is_judged(demand, settings):
@@ -148,6 +154,15 @@ class Ceiling:
         return replace(self, before=before, trial_cycles=0)
 
     def _baseline(self, demand: Demand, settings: GainCheckSettings) -> Baseline | None:
+        found = self._measured(demand, settings)
+        if found is None or self.window.cycles >= _SURE_CYCLES or not self.knows_older(demand):
+            return found
+        # A short measurement may be high by chance, and the step would seem to miss its promise.
+        per_s = found.workers / demand.service_s
+        chance = per_s < found.per_s <= _CHANCE * per_s
+        return replace(found, per_s=per_s) if chance else found
+
+    def _measured(self, demand: Demand, settings: GainCheckSettings) -> Baseline | None:
         window, recent = self.window, self.recent
         known = demand.finished >= _SURE_JOBS
         if window.finished >= max(settings.min_finished, recent.finished):
@@ -193,11 +208,12 @@ class Ceiling:
             return Verdict.UNDECIDED
         if ratio * (1 + 2 * settings.assumed_cv * scatter) < _FEWER:
             return Verdict.CHANGED
+        noise = settings.assumed_cv * scatter
         if self.trial_cycles >= settings.max_cycles and ratio < goal * before.sure_share:
             # Still below the promise: a ceiling with room for all that was finished risks little.
-            return Verdict.NO_GAIN
+            return Verdict.UNDECIDED if ratio * (1 + 2 * noise) > promise else Verdict.NO_GAIN
         late = 1 / after.cycles + (0.0 if before.cautious else 1 / before.cycles)
-        margin = 3 * settings.assumed_cv * scatter + settings.assumed_lag_cycles * late
+        margin = 3 * noise + settings.assumed_lag_cycles * late
         return Verdict.NO_GAIN if ratio * (1 + margin) < half else Verdict.UNDECIDED
 
     def close(self, settings: GainCheckSettings) -> Ceiling:

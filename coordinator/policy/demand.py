@@ -16,6 +16,7 @@ from coordinator.policy.model import LimitUse, Reading
 
 _PRIOR_S, _PRIOR_JOBS = 0.1, 1.0  # before anything finished, a job is taken to need 0.1 s
 _LEAST_FADE_S, _FADE_JOBS = 30.0, 5.0  # of service times
+_REMEMBERED_JOBS = 25.0  # whose service times fade only as others finish
 _LEAST_TAU_S, _TAU_JOBS = 3.0, 2.0  # of the rate of arrivals
 _USED_TAU_S = 5.0  # of what a limit lets through
 _PART: Final = 2.0  # of what all jobs took, at most what those of one limit took
@@ -87,6 +88,8 @@ class Demand:
         finished = reading.finished_total - self.finished_total
         busy = busy_workers(reading)
         keep = math.exp(-seen_s / max(_LEAST_FADE_S, _FADE_JOBS * self.service_s))
+        if self.finished:
+            keep = max(keep, min(_REMEMBERED_JOBS / self.finished, 1.0))
         jobs = self.finished * keep + finished * seen_s / passed_s
         worker_s = self.worker_s * keep + busy * seen_s
         service_s = (worker_s + _PRIOR_S) / (jobs + _PRIOR_JOBS)

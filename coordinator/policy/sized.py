@@ -23,6 +23,7 @@ from coordinator.policy.model import Decision, Limits, PolicyState, Reading, req
 
 _LOW, _HIGH = 0.4, 0.75  # square roots of the load, below and above it
 _KNOWN_JOBS = 20  # finished, before their service time is believed
+_LEAST_STEP = 1.25  # times the workers: what a smaller step promises is lost in the noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +126,7 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
     """Size the pool by the work that arrives and waits."""
 
     name = "sized"
-    version = 5
+    version = 6
     figure_names = Work._fields
 
     def on_reading(self, reading: Reading, state: SizedState, limits: Limits) -> Decision:
@@ -200,13 +201,15 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         wanted, clamps = size.least, tuple[str, ...]()
         known = state.demand.finished >= _KNOWN_JOBS
         judged = ceiling.can_judge(state.demand, settings.gain_check)
+        unsure = int(settings.step_factor**2 * max(ceiling.calm, settings.step_workers))
         if ceiling.careful or not known or not judged:
             step = max(int(target * settings.step_factor), target + settings.step_workers)
+            if not ceiling.careful and ceiling.knows_older(state.demand):
+                step = max(step, unsure)
             wanted = min(wanted, max(step, target + 1))
             clamps = ("step",) if wanted < size.least else ()
-        unsure = int(settings.step_factor**2 * ceiling.calm)
         if wanted > unsure and ceiling.is_unsure(state.demand, settings.gain_check):
-            if target >= unsure:
+            if unsure < _LEAST_STEP * target:
                 return hold("still measuring whether the last step helps", "gain_check")
             wanted, clamps = unsure, ("step",)
         if ceiling.workers and wanted > ceiling.workers:

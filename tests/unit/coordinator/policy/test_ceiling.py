@@ -201,7 +201,8 @@ def test_a_baseline_of_one_cycle_counts_without_what_was_begun_before_it(
     finished: int, verdict: Verdict
 ) -> None:
     state = saturated(saturated(Ceiling(), 1, workers=16, per_s=0), 1, workers=16, per_s=finished)
-    trial = saturated(state.step_up(KNOWN, CHECK), CHECK.max_cycles - 1, workers=32, per_s=finished)
+    known = Demand(finished=1_000.0, worker_s=16_000 / finished)
+    trial = saturated(state.step_up(known, CHECK), CHECK.max_cycles - 1, workers=32, per_s=finished)
     assert trial.judge(CHECK) is Verdict.UNDECIDED
 
     seen = Reading(at_s=0, backlog=9_000, workers=32, busy=32, finished_total=0)
@@ -209,6 +210,35 @@ def test_a_baseline_of_one_cycle_counts_without_what_was_begun_before_it(
 
     assert last.judge(CHECK) is verdict
     assert (last.before is None) is (verdict is Verdict.UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("finished", "finished_before", "per_s"),
+    [(44, 100.0, 32), (25, 100.0, 25), (90, 100.0, 90), (44, 10.0, 44)],
+    ids=["high by chance", "slower jobs", "shorter jobs", "nothing known before"],
+)
+def test_a_short_baseline_that_is_high_by_chance_is_what_the_jobs_before_allow(
+    finished: int, finished_before: float, per_s: float
+) -> None:
+    state = saturated(Ceiling(), 2, workers=16, per_s=finished)
+    demand = Demand(
+        finished=finished + finished_before, worker_s=0.5 * (finished + finished_before)
+    )
+
+    before = state.step_up(demand, CHECK).before
+
+    assert before is not None
+    assert before.per_s == pytest.approx(per_s, rel=0.02)
+
+
+def test_a_step_whose_promise_is_within_the_noise_gets_no_verdict() -> None:
+    known = Demand(finished=1_000.0, worker_s=500.0)
+    state = saturated(Ceiling(), 4, workers=22, per_s=44).step_up(known, CHECK)
+
+    small, large = (saturated(state, CHECK.max_cycles, workers=n, per_s=44) for n in (24, 44))
+
+    assert small.before is None
+    assert large.judge(CHECK) is Verdict.NO_GAIN
 
 
 def test_the_calm_count_is_that_before_the_backlog() -> None:

@@ -27,6 +27,16 @@ def test_a_steady_load_is_known_by_its_rate_and_its_service_time() -> None:
     assert demand.service_s == pytest.approx(10 / 20, rel=0.01)
 
 
+def test_the_last_25_jobs_are_remembered_however_long_ago_they_were() -> None:
+    demand = steady(60)
+
+    for second in range(60, 1_000):
+        demand = demand.observe(reading(second, finished_total=20 * 59), 1.0)
+
+    assert demand.finished == pytest.approx(25)
+    assert demand.service_s == pytest.approx(10 / 20, rel=0.04)
+
+
 def test_a_bulk_is_backlog_and_hardly_a_rate() -> None:
     demand = steady(60)
 

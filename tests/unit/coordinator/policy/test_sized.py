@@ -1,6 +1,7 @@
 """The policy that sizes the pool by its work, cycle by cycle and in short runs."""
 
 import math
+import random
 from dataclasses import replace
 
 import pytest
@@ -223,6 +224,25 @@ def test_jobs_that_are_claimed_ahead_wait_like_the_others() -> None:
 def run_of(*streams: Stream, limits: tuple[Limit, ...] = (), seed: int = 0) -> tuple[Score, Run]:
     scenario = Scenario(streams=streams, limits=limits, until_s=300, seed=seed, reports_s=1.0)
     return Scorecard(scenario).score(POLICY)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("min_workers", [1, 8])
+def test_bursts_after_quiet_minutes_never_cause_a_false_alarm(min_workers: int) -> None:
+    heights = random.Random(1)
+    flows = [Flow(from_s=0, until_s=5_000, per_s=5)]
+    for second in range(100, 5_000, 100):
+        per_s = heights.lognormvariate(4.7, 0.5)
+        flows.append(Flow(from_s=second, until_s=second + 10, per_s=per_s))
+    jobs = Stream(name="jobs", service_s=0.5, cv=1.0, arrivals=tuple(flows))
+    bounds = Limits(min_workers=min_workers, max_workers=64)
+    card = Scorecard(Scenario(streams=(jobs,), bounds=bounds, until_s=5_000, reports_s=1.0))
+
+    score, run = card.score(POLICY)
+
+    assert not [made for _, made in run.changes if "no gain" in made.reason]
+    assert score.added_p99_s < 3.0
+    assert score.cost < 1.3
 
 
 @pytest.mark.thorough

@@ -34,7 +34,7 @@ def test_the_live_policy_as_its_own_candidate_costs_and_waits_the_same(name: str
     found = compared(cycles, name)
 
     assert found.live.worker_s > 300 * 2 * 4 * 0.9
-    assert found.candidate.worker_s == pytest.approx(found.live.worker_s, rel=0.12)
+    assert found.candidate.worker_s == pytest.approx(found.live.worker_s, rel=0.15)
     assert found.candidate.wait_mean_s == pytest.approx(found.live.wait_mean_s, rel=0.6, abs=0.2)
     assert found.seconds == pytest.approx(299, abs=2)
 
@@ -69,7 +69,7 @@ def test_unobserved_time_counts_for_neither() -> None:
 
     whole = compared(cycles_of(bursty()), "sized")
     assert found.live.worker_s < 0.95 * whole.live.worker_s
-    assert found.candidate.worker_s == pytest.approx(found.live.worker_s, rel=0.12)
+    assert found.candidate.worker_s == pytest.approx(found.live.worker_s, rel=0.15)
 
 
 @pytest.mark.parametrize(
