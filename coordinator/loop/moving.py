@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,20 +26,21 @@ from functools import partial
 
 from coordinator.core.moves import records
 from coordinator.core.moves.copying import copying, copying_astray, copying_back
-from coordinator.core.moves.parts import fitting, next_way
+from coordinator.core.moves.parts import fitting
 from coordinator.core.moves.recent import Recent
 from coordinator.loop.carrying import BehindError, Carrier, ChangedError, InterruptedMoveError
 from coordinator.loop.finding import Finder, left_in
+from coordinator.loop.move_record import MoveRecord
 from coordinator.loop.relieving import Reliever
+from coordinator.loop.ways import HeldError, Ways
 from coordinator.snapshots.moves import MoveBoard
 from coordinator.snapshots.verdict import VerdictBoard
 from queuepool.client.pool import QueuePool
 from queuepool.errors import MovedError
 from queuepool.errors.hindrances import start_thread
 from queuepool.models import RouteRecord
-from queuepool.routing.moves import Move, Stage, differing, move_text, read_move, table_of
+from queuepool.routing.moves import Move, Stage, differing, read_move, table_of
 from queuepool.routing.ranges import read_slots, slots_text
-from queuepool.verbs.operator import verbs as operate
 
 INTERVAL_S, DRAIN_S = 1.0, 1.0
 _BUSY_S, _AGAIN_S = 0.2, 0.05
@@ -73,10 +73,11 @@ class Mover:
         self._carrier = Carrier(
             pool, share=share / 100, drain_s=drain_s, going=self._going, rest=self._stopping.wait
         )
+        self._record = MoveRecord(pool, self._going)
         self._finder = Finder(pool, self._carrier)
+        self._ways = Ways(pool, self._carrier, self._finder)
         self._reliever = reliever or Reliever(VerdictBoard(), 0)
         self._forget()
-        self._trouble = ""
         # A daemon, so that a hanging server does not keep the process from exiting.
         self._thread = threading.Thread(target=self._run, name="coordinator-moves", daemon=True)
 
@@ -110,7 +111,7 @@ class Mover:
             return self._catch_up()
         except Exception as error:  # whatever it is, the next look starts over
             self._forget()
-            self._note(f"{type(error).__name__}: {error}"[:300])
+            self._record.note(f"{type(error).__name__}: {error}"[:300])
             return self._interval_s
         finally:
             self._board.stands(self._pool.config.topology.view)
@@ -124,7 +125,7 @@ class Mover:
         former = record.former if record is not None else ""
         if record is not None and former and not self._recent.still(former, self._clock()):
             places = self._pool.places()
-            changed = self._change(record, move, former="")
+            changed = self._record.change(record, move, former="")
             self._carrier.tell(places, changed)  # who asks former places stops asking
         elif record is not None:
             self._relieve(record, move)
@@ -140,20 +141,9 @@ class Mover:
     def _forget(self) -> float:
         """Assume nothing of what earlier steps did."""
         self._settled: tuple[int, Stage] | None = None
-        self._busy = set[int]()
+        self._ways.forget()
         self._finder.forget()
         return self._interval_s
-
-    def _note(self, trouble: str) -> None:
-        """Tell of trouble once: in the log, and in the record, if that can be written."""
-        record = self._pool.config.topology.view.record
-        nothing_moves = record is None or not record.move  # others tell of servers that are away
-        if trouble and trouble != self._trouble and not nothing_moves:
-            _log.warning("moving slots: %s", trouble)
-            with contextlib.suppress(Exception):
-                if record is not None and (move := read_move(record)) and move.under_way:
-                    self._change(record, move.because(trouble))
-        self._trouble = trouble
 
     def _catch_up(self) -> float:
         """Give the record the next version: it was lost, and is older than partitions know."""
@@ -161,7 +151,7 @@ class Mover:
         self._forget()
         with contextlib.suppress(Exception):
             if record is not None and (move := read_move(record)):
-                self._change(record, move)
+                self._record.change(record, move)
         return _AGAIN_S
 
     def _step(self) -> float:
@@ -181,21 +171,8 @@ class Mover:
     def _begin(self, record: RouteRecord, move: Move) -> None:
         self._carrier.tell(self._pool.places(), record.version, moves=True)
         view = self._pool.config.topology.view
-        self._change(record, move.begun(), **records.begun(record, view, move))
+        self._record.change(record, move.begun(), **records.begun(record, view, move))
         _log.info("moving %s", move.text)
-
-    def _change(self, record: RouteRecord, move: Move | None, **fields: str) -> int:
-        """Change the record that was read, and follow it; return its version."""
-        server, key = self._pool.system
-        changes = {"move": move_text(move), **fields} if move is not None else fields
-        if not self._going():
-            raise InterruptedMoveError
-        verb = operate.change_route(record.version, secrets.token_hex(8), changes)
-        changed, version = verb.read(server.run(key, [verb])[0])
-        if not changed:
-            raise ChangedError
-        self._pool.route.follow()
-        return version
 
     def _open(self, record: RouteRecord, move: Move, **fields: str) -> None:
         """End a move, also for all places. Once more afterwards, with the new version.
@@ -204,7 +181,7 @@ class Mover:
         """
         places = self._pool.places()
         self._carrier.tell(places, record.version, moves=False)
-        self._carrier.tell(places, self._change(record, move, **fields), moves=False)
+        self._carrier.tell(places, self._record.change(record, move, **fields), moves=False)
 
     def _next(self, record: RouteRecord, move: Move) -> float:
         """Drain a part and close it; or end the move."""
@@ -212,20 +189,24 @@ class Mover:
         if self._settled != (move.at_ms, move.stage):
             self._settle(record, move, left)
         self._board.keep(left)
-        way = next_way(left, self._busy) or self._finder.astray(move)
+        try:
+            way = self._ways.choose(left, move, record.version)
+        except HeldError as held:
+            self._record.wait_for(record, move, str(held))
+            return self._interval_s
         if way is None:
             return self._end(record, move)
         found = self._finder.on(way)
         slots = fitting(way.slots, list(found.values()))
         running = self._carrier.drained(record.version, {p: w.of(slots) for p, w in found.items()})
         slots -= {slot for slot, _ in running}
-        self._busy |= {slot for slot, _ in running}
+        self._ways.busy |= {slot for slot, _ in running}
         if slots:
             self._carrier.tell(self._pool.places(way.dest), record.version)  # its server is up
             part = move.part(way.source, way.dest)
-            self._change(record, part, moving=slots_text(slots))
+            self._record.change(record, part, moving=slots_text(slots))
             return 0.0
-        self._wait_for(record, move, f"running jobs of {len(running)} task groups, such as "
+        self._record.wait_for(record, move, f"running jobs of {len(running)} task groups, such as "
                        f"{running[0][1].decode('utf-8', 'backslashreplace')}")  # fmt: skip
         return _BUSY_S
 
@@ -245,25 +226,22 @@ class Mover:
         self._finder.learn({source for source, _ in left})
         self._settled = (move.at_ms, move.stage)
 
-    def _wait_for(self, record: RouteRecord, move: Move, what: str) -> None:
-        reason = f"waits for {what}"
-        if move.reason != move.because(reason).reason:
-            self._change(record, move.because(reason))
-
     def _carry(self, record: RouteRecord, move: Move) -> None:
         """Carry the slots that are closed, and open them where they are by then."""
         slots, view = read_slots(record.moving), self._pool.config.topology.view
         source, dest, first = move.source, move.dest, min(slots)
         if move.table()[first] == source == view.place_of_slot(first):  # aborted: the same, back
-            self._change(record, move.part(dest, source))
+            self._record.change(record, move.part(dest, source))
             return
         places = [*self._pool.places(source), *self._pool.places(dest)]
         self._carrier.tell(places, record.version)
         found = self._carrier.found(source, slots.__contains__)
         running = self._carrier.drained(record.version, found, closed=True)
-        if running:  # a job came and started before the slots were closed
-            self._busy |= {slot for slot, _ in running}
-            version = self._change(record, move.part(), moving="")
+        here = source == view.place_of_slot(first)
+        # A job came and started before the slots were closed; or a consumer did
+        if running or (here and self._ways.held_before(source, dest, slots)):
+            self._ways.busy |= {slot for slot, _ in running}
+            version = self._record.change(record, move.part(), moving="")
             self._carrier.tell(places, version)
             self._carrier.thaw(places, version)
             return
@@ -278,18 +256,18 @@ class Mover:
             record.former, self._clock(), partition=source, server=server, slots=slots
         )
         fields = records.landed(view, move, slots, dest, former=former)
-        version = self._change(record, move.part(), **fields)
+        version = self._record.change(record, move.part(), **fields)
         places = [*self._pool.places(source), *self._pool.places(dest)]
         self._carrier.tell(places, version)
         self._carrier.thaw(places, version)
-        self._note("")
+        self._record.note("")
 
     def _end(self, record: RouteRecord, move: Move) -> float:
         """Retire partitions that are not needed, and end the move."""
         places = self._pool.places()
         for place in places:
             if place.number in move.emptied and (what := left_in(place)):
-                self._wait_for(record, move, what)
+                self._record.wait_for(record, move, what)
                 return self._interval_s
         self._carrier.thaw(places, record.version)
         aborted = move.stage is Stage.ABORTING

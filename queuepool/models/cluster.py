@@ -59,7 +59,8 @@ class PartitionState:
     partition; held_ms: since when that is held, None when it is not; held_tasks: task -> ms since
     when it is held. Jobs of a held task are in `ready` until a claim finds them. capped: those that
     wait because their group runs as many jobs as it may; parked: those that wait for their limits.
-    untold: ends that batches are not told yet, and one more if a batch is due.
+    untold: ends that batches are not told yet, and one more if a batch is due. protocol: the least
+    of its owner's and of those of former owners that drain; None: there are none.
     """
 
     partition: int
@@ -87,6 +88,7 @@ class PartitionState:
     held_tasks: Mapping[str, int] = field(default_factory=dict)
     parked: int = 0
     untold: int = 0
+    protocol: int | None = None
 
     @property
     def ending(self) -> int:

@@ -72,8 +72,8 @@ def _owner_fields(p: PartitionData) -> list[bytes]:
         return []
     names = ("nonce", "epoch", "expires", "heartbeat", "host", "since", "beat", "seq", "workers",
              "busy", "target", "applied", "load", "about", "limits", "drain")  # fmt: skip
-    known = {name: getattr(o, name) for name in names}
-    return flat({name: value for name, value in known.items() if value is not None})
+    known = {name: value for name in names if (value := getattr(o, name)) is not None}
+    return flat(known | {"protocol": b"%d:%d:%d" % (o.epoch, *o.protocol)})
 
 
 def peek(p: PartitionData, _args: Args) -> Any:

@@ -31,10 +31,27 @@ def acquire(p: PartitionData, args: Args) -> Any:
     epoch = max(old.epoch + 1 if old else 1, p.now)
     applied, past = (old.applied, old.past) if old else (None, None)
     p.owner = OwnerRecord(
-        nonce, epoch, p.now + lease_ms, p.now, host, p.now, applied=applied, past=past
+        nonce,
+        epoch,
+        p.now + lease_ms,
+        p.now,
+        host,
+        p.now,
+        applied=applied,
+        past=past,
+        protocol=_protocol(p, old, args),
     )
     target, at = (b"%d" % p.checkpoint[k] if p.checkpoint else b"" for k in ("target", "at"))
     return [1, epoch, p.now, len(p.to_recover), target, at, applied or b"0-0"]
+
+
+def _protocol(p: PartitionData, old: OwnerRecord | None, args: Args) -> tuple[int, int]:
+    # Its own, which older releases do not tell, and the least of those that drain, too.
+    own = int(args[6]) if len(args) > 6 else 0
+    last, before = old.protocol if old is not None else (0, 0)
+    drains = old is not None and old.epoch in p.draining
+    least = [own, *[last] * drains, *[before] * (len(p.draining) > drains)]
+    return own, min(least)
 
 
 def _stays(p: PartitionData, owner: OwnerRecord, args: Args) -> bool:

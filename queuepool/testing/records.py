@@ -46,6 +46,7 @@ class OwnerRecord:
     limits: bytes = b""
     drain: int | None = None
     line: bytes = b""
+    protocol: tuple[int, int] = (0, 0)  # its own, and the least of those that may drain
     past: int | None = None  # the epoch to recover whose latest start is known
 
 

@@ -52,8 +52,7 @@ def observe(partition: int) -> Verb[PartitionState]:
         now_ms, counters, owner, jobs, delayed, in_flight, dead = r[:7]
         lanes, oldest_ms, books, draining, checkpoint, last = r[7:13]
         aside, tasks, untold, waiting = r[13:17]
-        held_tasks = _read_held(r[17])
-        c, ck = fields(counters), fields(checkpoint)
+        c, ck, held_tasks = fields(counters), fields(checkpoint), _read_held(r[17])
         ready, held_ms = _ready(c), number(c.get("hold")) or None
         held = max(0, number(c.get("held"))) + (sum(ready) if held_ms else 0) + waiting
         return PartitionState(
@@ -82,6 +81,7 @@ def observe(partition: int) -> Verb[PartitionState]:
             capped=max(0, number(c.get("capped"))),
             held_ms=held_ms,
             untold=untold,
+            protocol=_read_protocol(fields(owner), draining),
         )
 
     return Verb("observe", (), read)
@@ -122,6 +122,14 @@ def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
         limits=read_limit_uses(_told(o, "limits")),
         to_end=o.get("drain", b"") == o.get("epoch"),
     )
+
+
+def _read_protocol(o: dict[str, bytes], draining: int) -> int | None:
+    """Return the least protocol of the owner and of those that drain; 0: not known."""
+    if not draining and not o.get("nonce"):
+        return None
+    protocol, _, least = _told(o, "protocol").partition(b":")
+    return number(least if draining else protocol)
 
 
 def _told(o: dict[str, bytes], field: str) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 
 from queuepool.errors.escaping import stored_text
 from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.release import PROTOCOL
 from queuepool.verbs import Argument, Verb, fenced, fields
 from queuepool.verbs.owner.calls import owned
 from queuepool.verbs.owner.commands import command_id, int_or_none, read_command
@@ -73,7 +74,7 @@ def acquire(
     how: list[Argument] = [int(replaces), "", ""]
     if gone is not None:
         how = [2, gone.epoch, gone.heartbeat_ms]
-    return Verb("acquire", [nonce, lease_ms, host, *how], read)
+    return Verb("acquire", [nonce, lease_ms, host, *how, PROTOCOL], read)
 
 
 def renew(

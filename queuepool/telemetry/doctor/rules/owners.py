@@ -84,6 +84,7 @@ def version_skew(seen: Observed) -> Iterator[Finding]:
         severity=Severity.WARNING,
         subject="consumers",
         what=f"they run releases other than {seen.version}: {told}",
-        meaning="a deployment stopped halfway; features of the newer release may be ignored",
+        meaning="a deployment stopped halfway; features of the newer release may be ignored, and "
+        "slots of older consumers do not move",
         remedy="finish the deployment: docs/operations.md#upgrades-and-rolling-deploys",
     )
