@@ -169,7 +169,7 @@ def _due(p: PartitionData) -> list[bytes]:
     ids = [job_id for _, job_id in p.delayed.up_to(p.now) if not _is_copied(p, job_id)][:_PROMOTED]
     critical = p.urgent.up_to(p.now - FIRST)
     high = [entry for entry in p.urgent.up_to(p.now) if entry[0] >= 0]
-    urgent = [i for _, i in [*critical, *high][:_PROMOTED] if not _is_copied(p, i)]
+    urgent = [i for _, i in (*critical, *high) if not _is_copied(p, i)][:_PROMOTED]
     for job_id in urgent:
         p.urgent.remove(job_id)
     if len(ids) < _PROMOTED:

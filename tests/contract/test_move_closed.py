@@ -237,6 +237,28 @@ def test_jobs_of_other_groups_pass_those_that_are_copied(pair: Pair) -> None:
     assert w.promote(owned).promoted == 240
 
 
+@pytest.mark.parametrize("tier", [0, 1])
+@pytest.mark.parametrize("behind", [0, 1000])
+def test_urgent_jobs_pass_any_number_of_urgent_ones_that_are_copied(
+    pair: Pair, tier: int, behind: int
+) -> None:
+    for n in range(behind // 200):
+        w.enqueue(pair.a, w.names(f"{n}-copied", 200), delay_ms=_SECOND)
+    for n in (0, 1):
+        w.enqueue(pair.a, w.names(f"{n}-urgent", 120), tier=tier, delay_ms=_SECOND)
+    w.enqueue(pair.a, w.names("other", 150), b"other", delay_ms=2 * _SECOND)
+    w.enqueue(pair.a, ["first"], b"first", tier=tier, delay_ms=3 * _SECOND)
+    w.enqueue(pair.a, ["second"], b"second", tier=1, delay_ms=3 * _SECOND)
+    pair.a.advance(10)
+    pair.freeze(b"g")
+    owned = pair.a.own(nonce="a")
+
+    assert owned.run(own.promote(owned.ownership)).promoted >= 2
+    assert w.claim(owned, 2, weights=w.STRICT).ids == [b"first", b"second"]
+    pair.run(Side.A, move.thaw(V))
+    assert w.promote(owned).promoted > behind
+
+
 def test_an_owner_does_not_look_again_and_again_for_who_may_pass_very_many(
     pair: Pair, server_world: World
 ) -> None:

@@ -22,7 +22,7 @@ local passed = 0
 if #ids > 0 and redis.call('SCARD', base .. ':mv') > 0 then
   -- uses: promote/pass_closed
 end
-if #ids == 100 then
+if #ids == 100 or passed >= 1000 then
   -- uses: promote/urgent_first
 end
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
