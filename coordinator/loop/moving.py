@@ -155,7 +155,7 @@ class Mover:
         return _AGAIN_S
 
     def _step(self) -> float:
-        self._pool.route.follow()
+        self._record.follow()
         record = self._pool.config.topology.view.record
         move = read_move(record)
         if record is None or move is None or not move.under_way:

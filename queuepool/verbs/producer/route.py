@@ -46,6 +46,12 @@ def restore(known: RouteRecord) -> Verb[RouteRecord | None]:
     return Verb("route", stored, _read)
 
 
+def contents(known: RouteRecord) -> dict[str, str]:
+    """Return all that a record says but its version, as fields to write: '' for what it lacks."""
+    found = {"partitions": str(known.partitions), "layout": known.layout}
+    return found | {name: str(getattr(known, name) or "") for name in _OPTIONAL}
+
+
 def _read(reply: Any) -> RouteRecord | None:
     known = fields(reply)  # and possibly fields of newer versions, which are ignored
     if not known:
