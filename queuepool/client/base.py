@@ -14,7 +14,7 @@ from queuepool.client.chunks import Chunk, OpenChunks
 from queuepool.client.durability import confirmation_for
 from queuepool.client.effects import Steps
 from queuepool.client.flows.cancelling import cancel_late
-from queuepool.client.numbers import Numbers
+from queuepool.client.numbers import NOWHERE, Numbers
 from queuepool.client.producer import Producer
 from queuepool.client.results import EnqueueResults, FailureResults
 from queuepool.client.routes import PartitionKey
@@ -116,16 +116,14 @@ class BasePool(Generic[P]):
     ) -> Steps[tuple[EnqueueResults[Any], calls.TaskOf, str]]:
         """Enqueue jobs with a continuation, or into a batch; return what it is called as well."""
         config, key = self.config, options.get("partition_key")
+        task, items, jobs = self._checked(task, items, into, options)
+        if options.get("spread") is not None:
+            options["spread"] = yield from self._spread_of(None, options)
         if then is not None:
             name = yield from begin(self.producer, self._default, then, key, into, trace)
             numbers = Numbers(name, 0)
         elif into is not None:
-            whole: Any = list(task if items is None else items)  # type: ignore[arg-type]  # no name
-            task, items = (whole, None) if items is None else (task, whole)
-            self._check_all(task, items, Numbers(into.name, 0), options)
-            numbers, name = (yield from grow(config, into, len(whole))), into.name
-        if options.get("spread") is not None:
-            options["spread"] = yield from self._spread_of(None, options)
+            numbers, name = (yield from grow(config, into, jobs)), into.name
         sender, chunks, held, task_of = self._bulk(
             task, items, numbers=numbers, trace=trace, **options
         )
@@ -138,21 +136,30 @@ class BasePool(Generic[P]):
             yield from cancel_late(config, name)
         return results, task_of, name
 
-    def _check_all(
+    def _checked(
         self,
         task: calls.AnyTask | Iterable[Job[Any]],
         items: calls.Items | None,
-        numbers: Numbers,
+        into: BatchRef | None,
         options: Mapping[str, Any],
-    ) -> None:
-        """Lay out all jobs. Raises InvalidInputError for a wrong one, before anything is written.
+    ) -> tuple[calls.AnyTask | Iterable[Job[Any]], calls.Items | None, int]:
+        """Return the jobs of a call, and how many they are if they go into a batch.
 
-        Else a batch would wait for the numbers that are reserved for jobs that never come.
+        Raises InvalidInputError, before anything is written, for a wrong option, and for a wrong
+        job that would go into a batch: that waits for the numbers reserved for it, also for that of
+        the continuation of a batch in it.
         """
+        whole: list[Any] = []
+        if into is not None:
+            whole = list(task if items is None else items)  # type: ignore[arg-type]  # no name
+            task, items = (whole, None) if items is None else (task, whole)
         alike = {name: value for name, value in options.items() if name != "spread"}
-        _sender, chunks, _held, _task_of = self._bulk(task, items, numbers=numbers, **alike)
-        for _ in map(refuse_unique, chunks):
-            pass
+        _sender, chunks, _held, _task_of = self._bulk(
+            task, items, numbers=Numbers(NOWHERE, 0), **alike
+        )
+        for chunk in chunks if into is not None else ():
+            refuse_unique(chunk)
+        return task, items, len(whole)
 
     def _spread_of(self, task: object, options: Mapping[str, Any]) -> Steps[int]:
         """Return over how many slots jobs go. task: a Job may have a key of its own."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from queuepool.errors import InvalidInputError
 from queuepool.protocol.batches import MAX_JOBS, child_ending
 
+NOWHERE = "AAbbbbbbbbbbbb"  # the batch of jobs that are laid out only to be checked
+
 
 class Numbers:
     """The ids of the jobs that a call adds to a batch, in order."""

@@ -16,7 +16,7 @@ from queuepool.client.after import After
 from queuepool.client.batching import LATER_S, Continuation, continuation, refuse_unique
 from queuepool.client.chunks import Chunk, OpenChunks
 from queuepool.client.flows.declared import Flow, Step, checked
-from queuepool.client.numbers import Numbers
+from queuepool.client.numbers import NOWHERE, Numbers
 from queuepool.client.producer import Producer
 from queuepool.errors import InvalidInputError
 from queuepool.models.places import DEFAULT_POOL, LEGACY
@@ -25,8 +25,6 @@ from queuepool.protocol.graphs import Graph, GraphStep, encode_graph, encode_ste
 from queuepool.protocol.ids import hint_of
 from queuepool.verbs import Verb
 from queuepool.verbs.flows import verbs as flow
-
-_NOWHERE = "AAbbbbbbbbbbbb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def _laid(producer: Producer, step: Step, identity: str, numbers: count[int]) ->
 def _place_of_first(producer: Producer, step: Step) -> tuple[bytes, str]:
     """Lay out all jobs, so that a wrong one is refused; return where the first one goes."""
     found: tuple[bytes, str] | None = None
-    for chunk in _chunks(producer, step, _NOWHERE)[0]:
+    for chunk in _chunks(producer, step, NOWHERE)[0]:
         if chunk.partition == LEGACY:
             raise InvalidInputError(
                 "jobs of this key still go to the legacy place: run `queuepool migrate shift` "

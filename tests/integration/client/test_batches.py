@@ -167,14 +167,35 @@ def test_a_batch_grows_from_inside_once_although_the_job_is_repeated(album: Albu
     assert results.batch.status().total == 5
 
 
-@pytest.mark.parametrize("wrong", [{"photo": "x"}, {"no": 1}])
-def test_a_wrong_job_among_those_that_are_added_leaves_nothing_to_wait_for(
-    album: Album, wrong: dict[str, Any]
+def _by_photo(row: Any) -> str:
+    return f"photo-{row['photo']}"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rows": [{"photo": 1}, {"photo": "x"}, {"photo": 2}]},
+        {"rows": [{"photo": 1}, {"photo": object()}]},
+        {"rows": [{"photo": 1}, {"no": 1}]},
+        {"rows": [{"photo": 1}, {"no": 1}], "partition_key": _by_photo},
+        {"rows": [{"photo": 1}, Job({"photo": 2}, job_id="mine")]},
+        {"rows": [{"photo": 1}], "tier": "urgent"},
+        {"rows": [{"photo": 1}], "spread": 0},
+        {"rows": [{"photo": 1}], "durability": "eternal"},
+    ],
+)
+@pytest.mark.parametrize("nested", [True, False])
+def test_a_wrong_call_that_adds_to_a_batch_leaves_nothing_to_wait_for(
+    album: Album, wrong: dict[str, Any], nested: bool
 ) -> None:
+    rows, options = wrong["rows"], {"partition_key": "more", **wrong}
+    del options["rows"]
+
     @album.registry.task(max_attempts=1)
     def mix(ctx: JobContext) -> None:
-        rows = [{"photo": 1}, wrong, {"photo": 2}]
-        album.pool.enqueue_many("resize", rows, partition_key="more", into=ctx.batch)
+        then = After("publish", {"album": 99}, partition_key="more") if nested else None
+        some = (row for row in rows)
+        album.pool.enqueue_many("resize", some, then=then, into=ctx.batch, **options)
 
     then = After("publish", {"album": 7}, on_failure="partial")
     jobs = [Job({}, task="mix")]
@@ -183,6 +204,15 @@ def test_a_wrong_job_among_those_that_are_added_leaves_nothing_to_wait_for(
 
     assert results.batch.status().total == 1
     assert album.published == [(7, ["dead"])]
+
+
+@pytest.mark.parametrize("wrong", [{"tier": "urgent"}, {"spread": 0}, {"durability": "eternal"}])
+def test_a_call_with_a_wrong_option_defines_no_batch(album: Album, wrong: dict[str, Any]) -> None:
+    then = After("publish", {"album": 7})
+    with pytest.raises(InvalidInputError):
+        album.pool.enqueue_many("resize", [{"photo": 1}], partition_key="a", then=then, **wrong)
+
+    assert [album.pool.server.data(p.key).batches for p in album.pool.partitions()] == [{}] * 4
 
 
 def test_a_batch_contains_a_batch(album: Album) -> None:
