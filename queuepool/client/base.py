@@ -14,6 +14,7 @@ from queuepool.client.chunks import Chunk, OpenChunks
 from queuepool.client.durability import confirmation_for
 from queuepool.client.effects import Steps
 from queuepool.client.flows.cancelling import cancel_late
+from queuepool.client.flows.noticing import noticing
 from queuepool.client.numbers import NOWHERE, Numbers
 from queuepool.client.producer import Producer
 from queuepool.client.results import EnqueueResults, FailureResults
@@ -127,13 +128,14 @@ class BasePool(Generic[P]):
         sender, chunks, held, task_of = self._bulk(
             task, items, numbers=numbers, trace=trace, **options
         )
-        results = yield from sender.all(map(refuse_unique, chunks), held)
+        stops = noticing(config, name)
+        results = yield from sender.all(map(refuse_unique, chunks), held, stops)
         if then is not None:
             cancelled = yield from seal(config, name, results.jobs)
         else:
             cancelled = into is not None and (yield from is_cancelled(config, name))
         if cancelled:
-            yield from cancel_late(config, name)
+            yield from cancel_late(config, name, results.accepted + results.duplicates)
         return results, task_of, name
 
     def _checked(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -91,17 +91,24 @@ class Sender:
             raise
         return results[0]
 
-    def all(self, chunks: Iterable[Chunk], held: Mapping[bytes, Chunk]) -> Steps[EnqueueResults]:
+    def all(
+        self,
+        chunks: Iterable[Chunk],
+        held: Mapping[bytes, Chunk],
+        stops: Callable[[], Steps[bool]] | None = None,
+    ) -> Steps[EnqueueResults]:
         """Send all chunks in batches; return one result per job.
 
-        held: consumed jobs that are not in a chunk yet. Results and errors are those of
-        queuepool.client.pipeline.Bulk.send_all.
+        held: consumed jobs that are not in a chunk yet. stops: asked after each batch whether it is
+        the last one. Results and errors are those of queuepool.client.pipeline.Bulk.send_all.
         """
         results, gathered = self.new_results(), dict[bytes, list[Chunk]]()
         batches = Source(batched(chunks, gathered, together=bool(self.confirmation.verbs)))
         try:
             for batch in batches:
                 yield from self.batch(batch, results)
+                if stops is not None and (yield from stops()):
+                    break
         except BaseException as error:
             note_end(error, results, batches, gathered, held)
             raise

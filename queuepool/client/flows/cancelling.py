@@ -45,11 +45,12 @@ def cancel_all(config: PoolConfig, name: str) -> Steps[int]:
     return (yield from _cancel_jobs(config, list(dict.fromkeys(found))))
 
 
-def cancel_late(config: PoolConfig, name: str) -> Steps[None]:
-    """Cancel what was added to a batch while it was cancelled. Raises InvalidInputError."""
+def cancel_late(config: PoolConfig, name: str, jobs: int) -> Steps[None]:
+    """Cancel so many jobs that were added to a batch while it was. Raises InvalidInputError."""
     yield from cancel_all(config, name)
     raise InvalidInputError(
-        f"batch {name} was cancelled while jobs were added to it, so these are cancelled, too"
+        f"batch {name} was cancelled while jobs were added to it: {jobs:,} were enqueued, of which "
+        "those that have not ended are cancelled, too; no more were sent"
     )
 
 

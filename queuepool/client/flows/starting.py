@@ -12,6 +12,7 @@ from queuepool.client.effects import Steps, Verify
 from queuepool.client.flows.cancelling import cancel_all
 from queuepool.client.flows.declared import Flow
 from queuepool.client.flows.homes import ask_homes
+from queuepool.client.flows.noticing import noticing
 from queuepool.client.flows.planning import Plan, chunks_of, planned
 from queuepool.client.producer import Producer
 from queuepool.client.results import FailureResults
@@ -40,10 +41,11 @@ def start(producer: Producer, sender: Sender, declared: Flow) -> Steps[str]:
     waiting = [each.chunk for each in plan.waiting if not _is_over(states[each.gate])]
     waiting.sort(key=lambda chunk: chunk.place)
     yield from quiet.all(waiting, {})
+    stops = noticing(config, plan.name)
     for first in plan.first:
         is_new = states[first.batch]
         if is_new is True or not (yield from _status(config, first.batch)).sealed:
-            yield from quiet.all(*chunks_of(producer, first))
+            yield from quiet.all(*chunks_of(producer, first), stops)
     seals = [(batch, flow.seal_batch(batch, jobs)) for batch, jobs in plan.sealed]
     sealed = yield from ask_homes(config, seals)
     if -1 in sealed:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from queuepool import After, BatchState, InvalidInputError, Job, JobContext
+from queuepool import (
+    After,
+    BatchState,
+    Flow,
+    InvalidInputError,
+    Job,
+    JobContext,
+    UnavailableError,
+)
 from queuepool.testing import MemoryPool, run_jobs
 from queuepool.verbs import Verb
 from tests.integration.client.test_batches import Album
@@ -84,6 +92,62 @@ def test_jobs_that_a_job_adds_to_a_batch_that_is_cancelled_meanwhile() -> None:
     assert ["was cancelled while" in text for text in seen] == [True]
     assert (report.done, album.published) == (1, [])
     assert sum(p.observe().jobs for p in album.pool.partitions()) == 0
+
+
+def _rows(taken: list[int], jobs: int) -> Iterator[dict[str, Any]]:
+    for number in range(jobs):
+        taken.append(number)
+        yield {"photo": number}
+
+
+@pytest.mark.parametrize(("at", "stored"), [(0, "200"), (3, "1,200"), (12, "2,200")])
+def test_a_call_that_adds_jobs_stops_soon_after_its_batch_is_cancelled(
+    at: int, stored: str
+) -> None:
+    album, taken = Album(), list[int]()
+    Calls(album.pool, at, lambda name: album.pool.batch(name).cancel())
+
+    then = After("publish", {"album": 7})
+    with pytest.raises(InvalidInputError, match=f": {stored} were enqueued, .* no more were sent"):
+        album.pool.enqueue_many("resize", _rows(taken, 9000), partition_key="a", then=then)
+
+    assert len(taken) == int(stored.replace(",", ""))
+    assert run_jobs(album.pool).done == 0
+
+
+def test_a_flow_that_is_cancelled_meanwhile_sends_few_jobs_more() -> None:
+    night, sent = Night(), list[str]()
+    plain = night.pool.server.run
+
+    def counted(key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
+        sent.extend(verb.script for verb in verbs if verb.script == "enqueue")
+        return plain(key, verbs)
+
+    night.pool.server.run = counted  # type: ignore[method-assign]
+    Calls(night.pool, 0, lambda name: night.pool.flow(name).cancel())
+    rows = [{"name": str(number)} for number in range(9000)]
+    flow = Flow("wide", partition_key="k").add("work", each=rows, name="first")
+    night.pool.enqueue_flow(flow)
+
+    assert len(sent) == 1
+    assert night.run().done == 0
+
+
+def test_a_batch_whose_home_does_not_answer_is_looked_at_once_while_jobs_are_added() -> None:
+    album, looks = Album(), list[str]()
+    plain = album.pool.server.run
+
+    def away(key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
+        if verbs[0].script == "batch":
+            looks.append("batch")
+            raise UnavailableError("no reply")
+        return plain(key, verbs)
+
+    album.pool.server.run = away  # type: ignore[method-assign]
+    assert (album.enqueue(9000).accepted, len(looks)) == (9000, 1)
+
+    album.pool.server.run = plain  # type: ignore[method-assign]
+    assert run_jobs(album.pool).done == 9001
 
 
 @pytest.mark.parametrize("at", range(9))
