@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from queuepool.client.effects import Steps
-from queuepool.client.questions import ask, ask_each, places_of
+from queuepool.client.questions import ask, ask_each, numbered, places_of
 from queuepool.models import JobState, JobStatus
 from queuepool.models.finding import (
     Digest,
@@ -109,7 +109,7 @@ class Walk:
         for pool in {source.place[1] for source in sources}:
             of_pool = {s.place[0]: s for s in sources if s.place[1] == pool}
             calls = [
-                (number, _of(number, finding.find(number, where, source.cursor, most=most)))
+                (number, numbered(number, finding.find(number, where, source.cursor, most=most)))
                 for number, source in of_pool.items()
             ]
             for number, page in (yield from ask_each(self._config.of(pool), calls)):
@@ -132,10 +132,6 @@ class Walk:
                 return
 
 
-def _of(number: int, verb: Verb[T]) -> Verb[tuple[int, T]]:
-    return Verb(verb.script, verb.args, lambda reply: (number, verb.read(reply)))
-
-
 def walk(
     config: PoolConfig, where: JobFilter, *, partition: int | None, pool: str | None
 ) -> Steps[Walk]:
@@ -154,7 +150,7 @@ def _ask_places(
     """Run a verb in each of these places, in a bounded number of them at once."""
     found: list[tuple[Place, T]] = []
     for pool in sorted({pool for _, pool in verbs}):
-        all_calls = [(n, _of(n, verb)) for (n, name), verb in verbs.items() if name == pool]
+        all_calls = [(n, numbered(n, verb)) for (n, name), verb in verbs.items() if name == pool]
         for begin in range(0, len(all_calls), at_once):
             calls = all_calls[begin : begin + at_once]
             replies = yield from ask_each(config.of(pool), calls)

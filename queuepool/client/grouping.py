@@ -10,7 +10,7 @@ that are better than what is known are sent.
 from __future__ import annotations
 
 from queuepool.client.effects import Steps
-from queuepool.client.questions import ask_each, places_of
+from queuepool.client.questions import ask_each, numbered, places_of
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models.groups import MOST_GROUPS, Best, GroupLoad, order_of, together
@@ -44,7 +44,7 @@ def find_groups(
             for number, lists in _of_pool(left, name).items():
                 some = lists[:LISTS_AT_ONCE]
                 verb = groups(number, ordered, some, least=best.least, pool=name)
-                calls.append((number, _of(number, verb)))
+                calls.append((number, numbered(number, verb)))
             for number, part in (yield from ask_each(config.of(name), calls)):
                 best.add(part.groups)
                 following = part.following + left.pop((number, name))[LISTS_AT_ONCE:]
@@ -55,7 +55,3 @@ def find_groups(
 
 def _of_pool(left: _Left, name: str) -> dict[int, tuple[Place, ...]]:
     return {number: lists for (number, pool), lists in left.items() if pool == name}
-
-
-def _of(number: int, verb: Verb[Part]) -> Verb[tuple[int, Part]]:
-    return Verb(verb.script, verb.args, lambda reply: (number, verb.read(reply)))

@@ -130,7 +130,7 @@ def pools_in(config: PoolConfig, partitions: Sequence[int]) -> Steps[dict[str, l
 
     A partition has a pool once a job was enqueued for it, or once a consumer has run it.
     """
-    calls = [(number, _of(number, pools.look())) for number in partitions]
+    calls = [(number, numbered(number, pools.look())) for number in partitions]
     found: dict[str, list[int]] = {}
     for number, names in (yield from ask_each(config, calls)):
         for name in names:
@@ -149,7 +149,8 @@ def places_of(config: PoolConfig, partition: int | None) -> Steps[list[tuple[int
     return sorted(places, key=lambda place: (place[0], place[1] != default, place[1]))
 
 
-def _of(number: int, verb: Verb[T]) -> Verb[tuple[int, T]]:
+def numbered(number: int, verb: Verb[T]) -> Verb[tuple[int, T]]:
+    """Return a verb whose reply names the partition, for `ask_each`, whose replies come sorted."""
     return Verb(verb.script, verb.args, lambda reply: (number, verb.read(reply)))
 
 

@@ -98,7 +98,10 @@ class BatchStatus:
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
-    """A batch in a list. part: of a flow: "f" all of it, "s" a step, "g" what a job waits for."""
+    """A batch in a list. part: of a flow: "f" all of it, "s" a step, "g" what a job waits for.
+
+    next_ms: when its owner looks at it next; 0: all its jobs have ended.
+    """
 
     name: str
     state: BatchState
@@ -110,6 +113,7 @@ class BatchLine:
     deadline_ms: int
     created_ms: int
     part: str = ""
+    next_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ def batches(p: PartitionData, args: Args) -> Any:
         b = p.batches[name]
         counts = (b.total, *b.counts.values(), b.due, b.created)
         found += [name, [b.state, b.called, *(b"%d" % n if n else b"" for n in counts), b.part]]
+        found[-1].append(b"%d" % p.batches_due[name])
     return [len(names), found]
 
 

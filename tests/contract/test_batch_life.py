@@ -253,7 +253,11 @@ def test_batches_are_listed_those_due_first_before_the_others(world: World) -> N
         2,
         [("AAcccccccccccc", 2), (BATCH, 1)],
     )
+    assert [b.next_ms for b in found] == [b.deadline_ms for b in found]
     assert [b.name for b in world.partition.run(flow.batches(1, 1))[1]] == [BATCH]
+    world.partition.run(flow.cancel_batch(BATCH))
+    _, (_, cancelled) = world.partition.run(flow.batches(0, 10))
+    assert cancelled.next_ms > cancelled.deadline_ms
 
 
 def test_a_batch_whose_record_is_foreign_or_gone_is_listed_without_one(server_world: World) -> None:

@@ -19,15 +19,14 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.logged import begins
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.batch import Batch
+from queuepool.client.flows.listing import listed
 from queuepool.client.pool import QueuePool
-from queuepool.models.flows import BatchLine, BatchState, BatchTree, FlowStatus
-from queuepool.verbs.flows import verbs as flow
+from queuepool.models.flows import BatchState, BatchTree, FlowStatus
 
 DESCRIPTION = (
     "Batches: jobs with a continuation, which runs when they have ended. Flows: graphs of steps. "
     "`enqueue_many(...).batch` and `enqueue_flow(...)` return their names."
 )
-_PAGE = 200
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +54,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run_list(arguments: argparse.Namespace) -> Exit:
     """List the batches of all partitions, without the parts of flows."""
     with open_pool() as pool:
-        found, total = _found(pool, arguments.limit)
+        found, more = pool.carry_out(listed(pool.config, arguments.limit))
     if arguments.json:
         for line in found:
             output.print_json(asdict(line))
@@ -66,28 +65,9 @@ def run_list(arguments: argparse.Namespace) -> Exit:
     console = output.console()
     rows = [cells(line) for line in found]
     output.print_lines(tables.draw(COLUMNS, rows, console.width), console)
-    if total > len(found):
-        output.say(f"{total - len(found):,} more; see --limit")
+    if more:
+        output.say(f"{more:,} more; see --limit")
     return Exit.OK
-
-
-def _found(pool: QueuePool, most: int) -> tuple[list[BatchLine], int]:
-    found: list[BatchLine] = []
-    total = 0
-    for place in pool.places():
-        offset = 0
-        while True:
-            count = min(_PAGE, max(1, most - len(found)))
-            there, lines = place.run(flow.batches(offset, count))
-            if offset == 0:
-                total += there
-            shown = [line for line in lines if line.part not in ("s", "g")]
-            total -= len(lines) - len(shown)
-            found += shown[: most - len(found)]
-            offset += len(lines)
-            if not lines or offset >= there or len(found) >= most:
-                break
-    return found, total
 
 
 def run_show(arguments: argparse.Namespace) -> Exit:

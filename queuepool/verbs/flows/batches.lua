@@ -4,14 +4,16 @@
 -- KEYS[1] base; derived: bd b:<batch>
 -- ARGV    offset, count (1-200)
 -- Returns {batches in all, [batch, [state, called, total, done, dead, lost, due ms, created ms,
---         part of a flow] ...]}. O(log batches + count).
+--         part of a flow, ms of the next look] ...]}. O(log batches + count).
 local base, found = KEYS[1], {}
-local names = redis.call('ZRANGE', base .. ':bd', ARGV[1], ARGV[1] + ARGV[2] - 1)
-for _, batch in ipairs(names) do
+local names = redis.call('ZRANGE', base .. ':bd', ARGV[1], ARGV[1] + ARGV[2] - 1, 'WITHSCORES')
+for k = 1, #names, 2 do
+  local batch = names[k]
   local f = redis.pcall('HMGET', base .. ':b:' .. batch, 'state', 'called', 'total', 'done', 'dead',
     'lost', 'due', 'created', 'part')
   if f.err then f = {} end
-  for k = 1, 9 do f[k] = f[k] or '' end
+  for n = 1, 9 do f[n] = f[n] or '' end
+  f[10] = string.format('%.0f', names[k + 1])
   found[#found + 1] = batch
   found[#found + 1] = f
 end

@@ -194,7 +194,7 @@ def batches(offset: int, count: int) -> Verb[tuple[int, tuple[BatchLine, ...]]]:
             BatchLine(
                 stored_text(name), _state(f[0]), stored_text(f[1]),
                 number(f[2]), number(f[3]), number(f[4]), number(f[5]), number(f[6]), number(f[7]),
-                stored_text(f[8]),
+                stored_text(f[8]), number(f[9]),
             )
             for name, f in zip(flat[::2], flat[1::2], strict=True)
         )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
@@ -10,21 +9,24 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from queuepool.client.questions import ask_everywhere
-from queuepool.models.flows import BatchState
-from queuepool.verbs.flows import verbs as flow
+from queuepool.client.flows.listing import listed
+from queuepool.models.flows import BatchLine, BatchState
 from queuepool.web.desk import Desk
 from queuepool.web.pages.overview import STALE_S
 
-_SHOWN, _PAGE = 100, 200
+_SHOWN = 100
 
 
 def routes(desk: Desk) -> list[Route]:
     """Return the addresses of these pages."""
 
+    def first() -> tuple[list[BatchLine], int]:
+        pool = desk.source.pool
+        return pool.carry_out(listed(pool.config, _SHOWN))
+
     async def index(request: Request) -> Response:
-        found, total = await desk.cached("flows", 2.0, lambda: _list(desk), stale_s=STALE_S)
-        return desk.page(request, "flows.html", found=found, total=total)
+        found, more = await desk.cached("flows", 2.0, first, stale_s=STALE_S)
+        return desk.page(request, "flows.html", found=found, more=more)
 
     async def show(request: Request) -> Response:
         name = request.query_params.get("name", "")
@@ -51,15 +53,3 @@ def routes(desk: Desk) -> list[Route]:
 
 def _address(name: str) -> str:
     return "/flow?" + urlencode({"name": name})
-
-
-def _list(desk: Desk) -> tuple[list[Any], int]:
-    found: list[Any] = []
-    total = 0
-    steps = ask_everywhere(desk.source.pool.config, lambda _: flow.batches(0, _PAGE))
-    for there, lines in desk.source.pool.carry_out(steps):
-        total += there
-        shown = [line for line in lines if line.part not in ("s", "g")]
-        total -= len(lines) - len(shown)
-        found += shown[: _SHOWN - len(found)]
-    return found, total
