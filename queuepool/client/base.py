@@ -121,15 +121,16 @@ class BasePool(Generic[P]):
         if options.get("spread") is not None:
             options["spread"] = yield from self._spread_of(None, options)
         if then is not None:
-            name = yield from begin(self.producer, self._default, then, key, into, trace)
-            numbers = Numbers(name, 0)
+            numbers = yield from begin(self.producer, self._default, then, key, into, trace)
         elif into is not None:
-            numbers, name = (yield from grow(config, into, jobs)), into.name
+            numbers = yield from grow(config, into, jobs)
+        name = numbers.batch
         sender, chunks, held, task_of = self._bulk(
             task, items, numbers=numbers, trace=trace, **options
         )
         stops = noticing(config, name)
-        results = yield from sender.all(map(refuse_unique, chunks), held, stops)
+        fit = map(numbers.mark, map(refuse_unique, chunks))
+        results = yield from sender.all(fit, held, stops)
         if then is not None:
             cancelled = yield from seal(config, name, results.jobs)
         else:

@@ -17,7 +17,7 @@ from queuepool.client.after import After
 from queuepool.client.chunks import Chunk
 from queuepool.client.defaults import traced
 from queuepool.client.effects import Pause, Steps, Verify
-from queuepool.client.numbers import Numbers
+from queuepool.client.numbers import ALL_ENDED, Numbers
 from queuepool.client.producer import Producer
 from queuepool.client.questions import ask, following
 from queuepool.client.sender import Sender
@@ -61,39 +61,54 @@ def begin(
     partition_key: Any,
     within: BatchRef | None,
     trace: str | None = None,
-) -> Steps[str]:
-    """Define a batch, and enqueue its continuation; return its name.
+) -> Steps[Numbers]:
+    """Define a batch, and enqueue its continuation; return the numbers of its jobs.
 
-    trace: the traceparent of the call. Raises InvalidInputError if it is over, and what enqueue
-    raises.
+    trace: the traceparent of the call. Raises InvalidInputError if it is over, unless an earlier
+    attempt of the job that opened it within another enqueued all of it; and what enqueue raises.
     """
     if producer.config.topology.view.record is None:
         yield Verify()
     parent, make = None, continuation(producer, after, partition_key, trace)
     make.chunk(None)  # refused before anything is written
     if within is not None:
-        grown = yield from _grow(producer.config, within, 1, inner=make.hint_of_parent(within))
+        inner = make.hint_of_parent(within)
+        grown = yield from _grow(producer.config, within, 1, inner=inner)
+        if grown.first in grown.ended:
+            return Numbers(inner, 0, ended=ALL_ENDED)
         parent = within.name, grown.first
     name, chunk = make.chunk(parent)
-    verb = flow.open_batch(
+    verb = _record(after, name, chunk, make.task, "" if parent is None else parent[0])
+    opened: flow.Opened = yield from ask_home(producer.config, name, verb)
+    if opened.state is not BatchState.OPEN:
+        if within is not None and (yield from _was_enqueued(producer.config, name)):
+            return Numbers(name, 0, ended=ALL_ENDED)
+        raise InvalidInputError(
+            f"batch {name} is {opened.state}: it has concluded, so no job can be added. Nothing "
+            "was enqueued; use another batch_id"
+        )
+    yield from sender.one(chunk)
+    yield from _end_with(producer.config, within, name)
+    return Numbers(name, 0, ended=opened.ended)
+
+
+def _record(after: After, name: str, chunk: Chunk, called: str, within: str) -> Verb[flow.Opened]:
+    return flow.open_batch(
         name,
         chunk.ids[0].decode(),
         on_failure=after.on_failure,
         on_deadline=after.late,
         deadline_ms=round(after.deadline_s * 1000),
         keep_ms=round(after.keep_s * 1000),
-        called=make.task,
-        within="" if parent is None else parent[0],
+        called=called,
+        within=within,
     )
-    state = yield from ask_home(producer.config, name, verb)
-    if isinstance(state, BatchState):
-        raise InvalidInputError(
-            f"batch {name} is {state}: it has concluded, so no job can be added. Nothing was "
-            "enqueued; use another batch_id"
-        )
-    yield from sender.one(chunk)
-    yield from _end_with(producer.config, within, name)
-    return name
+
+
+def _was_enqueued(config: PoolConfig, name: str) -> Steps[bool]:
+    """Return whether all jobs of a batch were enqueued before it concluded, and none cancelled."""
+    found: BatchStatus = yield from ask_home(config, name, flow.batch(name))
+    return found.sealed and found.state is not BatchState.CANCELLED
 
 
 def cancel_record(config: PoolConfig, name: str) -> Steps[None]:
@@ -141,7 +156,7 @@ def is_cancelled(config: PoolConfig, name: str) -> Steps[bool]:
 def grow(config: PoolConfig, into: BatchRef, jobs: int) -> Steps[Numbers]:
     """Reserve numbers for jobs that a job adds to its batch. Raises InvalidInputError."""
     grown = yield from _grow(config, into, jobs)
-    return Numbers(into.name, grown.first, grown.count)
+    return Numbers(into.name, grown.first, grown.count, grown.ended)
 
 
 def _grow(config: PoolConfig, into: BatchRef, jobs: int, *, inner: str = "") -> Steps[flow.Grown]:

@@ -27,6 +27,7 @@ class Chunk(msgspec.Struct, eq=False):
     wishes: positions of jobs, from 1, each with what it asks for.
     taken: whether the sender received it, or was about to.
     chosen: those of its ids that the application chose; the library made the others.
+    ended: those of its ids that are known to have ended, since an earlier call: they are not sent.
     since: the version of the route by which the partition was chosen. version: the one that is
     sent, 0 if a slot is on its way. asked: the one by which former places were asked for its ids.
     """
@@ -41,6 +42,7 @@ class Chunk(msgspec.Struct, eq=False):
     runs: list[Argument] = msgspec.field(default_factory=list)
     chosen: set[bytes] = msgspec.field(default_factory=set)
     wishes: list[Argument] = msgspec.field(default_factory=list)
+    ended: frozenset[bytes] = frozenset()
     taken: bool = False
     pool: str = DEFAULT_POOL
     version: int = 1

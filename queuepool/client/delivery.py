@@ -188,11 +188,12 @@ class Delivery:
         raise error
 
     def note_stored(self, ids: frozenset[bytes]) -> None:
-        """Record which jobs of the chunk an earlier call stored, though it was not answered."""
+        """Record which jobs of the chunk are stored, by an unanswered call, or have ended since."""
         chunk = self._chunk
         for position, job_id in zip(chunk.positions, chunk.ids, strict=True):
             if job_id in ids:
-                code = DUPLICATE if job_id in chunk.chosen else ACCEPTED
+                is_ours = job_id not in chunk.chosen and job_id not in chunk.ended
+                code = ACCEPTED if is_ours else DUPLICATE
                 self._results.put([position], [job_id], chunk.partition, [code])
 
     def _full(self, answer: Full) -> QueueFullError:

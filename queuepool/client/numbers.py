@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from queuepool.client.chunks import Chunk
 from queuepool.errors import InvalidInputError
-from queuepool.protocol.batches import MAX_JOBS, child_ending
+from queuepool.protocol.batches import MAX_JOBS, Ends, child_ending, number_of
 
 NOWHERE = "AAbbbbbbbbbbbb"  # the batch of jobs that are laid out only to be checked
 
+NONE_ENDED, ALL_ENDED = Ends(), Ends(of_all=True)
+
 
 class Numbers:
-    """The ids of the jobs that a call adds to a batch, in order."""
+    """The ids of the jobs that a call adds to a batch, in order.
 
-    def __init__(self, batch: str, first: int, count: int = MAX_JOBS) -> None:
-        self.batch, self.first = batch, first
+    ended: which of them have, since an earlier call added them.
+    """
+
+    def __init__(
+        self, batch: str, first: int, count: int = MAX_JOBS, ended: Ends = NONE_ENDED
+    ) -> None:
+        self.batch, self.first, self.ended = batch, first, ended
         self._next, self._end = first, first + count
 
     def next_ending(self) -> bytes:
@@ -22,3 +30,10 @@ class Numbers:
             raise InvalidInputError(f"a batch may have {MAX_JOBS:,} jobs: use several batches")
         self._next += 1
         return child_ending(self.batch, number)
+
+    def mark(self, chunk: Chunk) -> Chunk:
+        """Return a chunk of these, with those marked that have ended: they need not be sent."""
+        if self.ended:
+            ids = (job_id for job_id in chunk.ids if number_of(job_id) in self.ended)
+            chunk.ended = frozenset(ids)
+        return chunk

@@ -23,14 +23,18 @@ from queuepool.verbs.producer import verbs as produce
 
 
 def is_doubtful(chunk: Chunk, view: View) -> bool:
-    """Return whether former places have to be asked for a chunk that is about to be sent."""
+    """Return whether ids of a chunk that is about to be sent may need not be sent."""
+    if chunk.ended:
+        return True
     if not view.former or chunk.asked >= view.version:
         return False
     return bool(chunk.chosen) or chunk.unanswered_since_s is not None
 
 
 def recalled(chunk: Chunk, config: PoolConfig, view: View) -> Steps[frozenset[bytes]]:
-    """Return the ids of a chunk that its slots' former places know; they need not be sent."""
+    """Return the ids that need not be sent: former places know them, or they have ended."""
+    if not view.former:
+        return chunk.ended
     may_be_in = set(chunk.ids) if chunk.unanswered_since_s is not None else chunk.chosen
     slots = {job_id: slot for job_id, slot in slots_of(chunk) if job_id in may_be_in}
     calls = [
@@ -43,11 +47,11 @@ def recalled(chunk: Chunk, config: PoolConfig, view: View) -> Steps[frozenset[by
     except ConfigurationError:
         if config.topology.view is view:
             raise
-        return frozenset()  # another thread knows a newer route, by which the chunk is sent again
+        return chunk.ended  # another thread knows a newer route, by which the chunk is sent again
     chunk.asked = view.version
     # One that is there still tells its slot, and may be another job of that partition.
     known = {(s.job_id, s.slot) for s in found if s.state is not JobState.UNKNOWN}
-    return frozenset(
+    return chunk.ended | frozenset(
         job_id
         for job_id, slot in slots.items()
         if not known.isdisjoint({(id_text(job_id), None), (id_text(job_id), slot)})

@@ -184,7 +184,7 @@ class Sender:
         )
 
     def _new_ones(self, chunk: Chunk, delivery: Delivery) -> Steps[Sequence[Chunk] | None]:
-        """Return a chunk without the ids that former places know; None if they know none."""
+        """Return a chunk without the ids that need not be sent; None if it has none."""
         view = self.config.topology.view
         stored = yield from recalled(chunk, self.config, view)
         delivery.note_stored(stored)

@@ -33,6 +33,28 @@ class Membership:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Which jobs of a batch have ended: a bit for each, from a number on that is divisible by 8.
+
+    of_all: instead, all of them have.
+    """
+
+    bits: bytes = b""
+    first: int = 0
+    of_all: bool = False
+
+    def __bool__(self) -> bool:
+        """Return whether any may have ended."""
+        return self.of_all or bool(self.bits)
+
+    def __contains__(self, number: int) -> bool:
+        """Return whether the job of this number has ended."""
+        byte, bit = divmod(number - self.first, 8)
+        known = self.bits[byte] if 0 <= byte < len(self.bits) else 0
+        return self.of_all or bool(known & 128 >> bit)
+
+
 def batch_name(hint: bytes, ending: bytes, pool: str = DEFAULT_POOL) -> str:
     """Return the name of a batch whose continuation has a slot with this hint."""
     name = (hint + ending).decode()
@@ -53,6 +75,11 @@ def membership_of(job_id: str) -> Membership | None:
     """Return which job of which batch an id names, None for any other id."""
     found = _CHILD.fullmatch(job_id)
     return Membership(found[2], int(found[3])) if found else None
+
+
+def number_of(job_id: bytes) -> int:
+    """Return the number of a job of a batch, by its id."""
+    return int(job_id[job_id.rindex(MARK) + 1 :])
 
 
 def is_batch(name: str) -> bool:

@@ -54,6 +54,15 @@ class Batch:
             return b"r"
         return b"x" if self.counts["dead"] else b"g" if self.counts["lost"] else b"d"
 
+    def bits_from(self, first: int, last: int | None = None) -> bytes:
+        """Return bytes of a bit for each job that has ended, as GETRANGE does."""
+        size = max(self.bits, default=-1) // 8 + 1
+        found = bytearray(max(0, (size if last is None else min(size, last + 1)) - first))
+        for byte in range(len(found)):
+            numbers = range(8 * (first + byte), 8 * (first + byte + 1))
+            found[byte] = sum(128 >> n % 8 for n in numbers if n in self.bits)
+        return bytes(found)
+
     @property
     def complete(self) -> bool:
         """Return whether nothing is left to wait for."""

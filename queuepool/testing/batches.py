@@ -21,7 +21,7 @@ def open_batch(p: PartitionData, args: Args) -> Any:
     name, _version, then, how, late, deadline, keep, called, within, *flow = args
     known = p.batches.get(name)
     if known is not None:
-        return 0 if known.state == b"open" else known.state
+        return [0, known.bits_from(0)] if known.state == b"open" else known.state
     due = p.now + int(deadline)
     p.batches[name] = Batch(then, how, late, due, int(keep), called, within, p.now)
     if flow:
@@ -51,7 +51,8 @@ def grow_batch(p: PartitionData, args: Args) -> Any:
     name, _version, call, jobs, inner = args
     b = p.batches.get(name)
     if b is not None and call in b.calls:
-        return [b"OK", *b.calls[call]]
+        first, count = b.calls[call]
+        return [b"OK", first, count, b.bits_from(first // 8, (first + count) // 8)]
     if b is None:
         return [b"OVER", b""]
     returns = b.state == b"failed" and b.part == b"s" and b.counts["dead"] > 0

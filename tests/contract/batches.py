@@ -44,7 +44,7 @@ def open_batch(
         keep_ms=DAY_MS,
         called="t",
     )
-    assert world.partition.run(verb) is True
+    assert world.partition.run(verb).is_new
     w.enqueue(world, [batch], b"then", tier=tier, delay_ms=deadline_ms + 3_600_000)
     ids = ids_of(jobs, batch)
     if ids:

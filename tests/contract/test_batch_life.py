@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from queuepool.models import JobState
 from queuepool.models.flows import BatchState, EndOf
+from queuepool.verbs import Verb
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator.editing import hasten
 from queuepool.verbs.owner import verbs as own
@@ -71,9 +74,47 @@ def test_a_batch_grows_from_inside_and_repeats_add_nothing(world: World) -> None
     finish(owned, w.claim(owned))
     relay(owned)
     assert has_started(owned)
-    assert world.partition.run(grow) == flow.Grown(1, 2)
+    repeated = world.partition.run(grow)
+    assert (repeated.first, repeated.count) == (1, 2)
     over = world.partition.run(flow.grow_batch(BATCH, "0:3", 1))
     assert (over.refused, over.state) == ("OVER", BatchState.FIRED)
+
+
+def _defined_again() -> Verb[flow.Opened]:
+    return flow.open_batch(
+        BATCH, BATCH, on_failure="fail", on_deadline="fail", deadline_ms=1, keep_ms=1
+    )
+
+
+@pytest.mark.parametrize("first", [1, 8, 13])
+def test_who_adds_jobs_again_is_told_which_have_ended(world: World, first: int) -> None:
+    owned = world.own()
+    open_batch(world, first)
+    grow = flow.grow_batch(BATCH, "0:1", 20)
+    assert world.partition.run(grow) == flow.Grown(first, 20)
+    w.enqueue(world, ids_of(first + 20)[first:])
+    finish(owned, w.claim(owned), 0, first, first + 7, first + 19)
+    assert not world.partition.run(grow).ended
+    relay(owned)
+
+    grown, again = world.partition.run(grow), world.partition.run(_defined_again())
+
+    assert [n - first for n in range(first, first + 20) if n in grown.ended] == [0, 7, 19]
+    assert [n for n in range(40) if n in again.ended] == [0, first, first + 7, first + 19]
+    world.partition.run(flow.cancel_batch(BATCH))
+    assert world.partition.run(grow) == grown
+    assert world.partition.run(_defined_again()) == flow.Opened(state=BatchState.CANCELLED)
+
+
+def test_who_adds_jobs_again_adds_all_if_what_has_ended_is_damaged(server_world: World) -> None:
+    world = server_world
+    open_batch(world, 1)
+    grow = flow.grow_batch(BATCH, "0:1", 2)
+    world.partition.run(grow)
+    world.client.hset(world.partition.key + b":bb:" + BATCH.encode(), "not", "ours")
+
+    assert world.partition.run(grow) == flow.Grown(1, 2)
+    assert world.partition.run(_defined_again()) == flow.Opened()
 
 
 def test_no_batch_has_more_jobs_than_its_bits_allow(world: World) -> None:
@@ -350,15 +391,13 @@ def test_a_page_of_results_ends_with_the_one_that_exceeds_its_bytes(world: World
 def test_a_batch_is_defined_once(world: World) -> None:
     owned = world.own()
     open_batch(world, 1)
-    again = flow.open_batch(
-        BATCH, BATCH, on_failure="fail", on_deadline="fail", deadline_ms=1, keep_ms=1
-    )
+    again = _defined_again()
 
-    assert world.partition.run(again) is False
+    assert world.partition.run(again) == flow.Opened()
     assert status(world).on_failure == "partial"
     finish(owned, w.claim(owned))
     relay(owned)
-    assert world.partition.run(again) is BatchState.FIRED
+    assert world.partition.run(again) == flow.Opened(state=BatchState.FIRED)
 
 
 def test_what_is_told_of_unknown_batches_is_ignored(world: World) -> None:

@@ -26,7 +26,7 @@ def open_step(world: World, jobs: int, *, tells: tuple[str, ...] = (f"{GATE}~0",
         STEP, "", on_failure="partial", on_deadline="partial", deadline_ms=2 * DAY_MS,
         keep_ms=DAY_MS, called="load", within=FLOW, part="s", tells=tells,
     )  # fmt: skip
-    assert world.partition.run(verb) is True
+    assert world.partition.run(verb).is_new
     ids = ids_of(jobs, STEP)
     w.enqueue(world, ids)
     world.partition.run(flow.seal_batch(STEP, jobs))
@@ -41,7 +41,7 @@ def open_gate(
         gate, gate, on_failure=on_failure, on_deadline="partial", deadline_ms=DAY_MS, keep_ms=0,
         within=FLOW, part="g", graph=encode_steps([("load", STEP)]),
     )  # fmt: skip
-    assert world.partition.run(verb) is True
+    assert world.partition.run(verb).is_new
     w.enqueue(world, [gate], b"then", delay_ms=2 * DAY_MS)
     if seal is not None:
         assert world.partition.run(flow.seal_batch(gate, seal)) == 1

@@ -20,7 +20,7 @@ from queuepool.client.numbers import NOWHERE, Numbers
 from queuepool.client.producer import Producer
 from queuepool.errors import InvalidInputError
 from queuepool.models.places import DEFAULT_POOL, LEGACY
-from queuepool.protocol.batches import home_of_batch
+from queuepool.protocol.batches import Ends, home_of_batch
 from queuepool.protocol.graphs import Graph, GraphStep, encode_graph, encode_steps, part_name
 from queuepool.protocol.ids import hint_of
 from queuepool.verbs import Verb
@@ -94,12 +94,15 @@ def planned(producer: Producer, declared: Flow) -> Plan:
     return plan
 
 
-def chunks_of(producer: Producer, first: First) -> tuple[Iterator[Chunk], OpenChunks]:
-    """Return the first jobs of a flow as chunks, and those that are not yielded yet."""
-    return _chunks(producer, first.step, first.batch)
+def chunks_of(producer: Producer, first: First, ended: Ends) -> tuple[Iterator[Chunk], OpenChunks]:
+    """Return the first jobs of a flow as chunks, and those that are not yielded yet.
+
+    ended: which of them have, since an earlier call.
+    """
+    return _chunks(producer, first.step, Numbers(first.batch, 0, ended=ended))
 
 
-def _chunks(producer: Producer, step: Step, batch: str) -> tuple[Iterator[Chunk], OpenChunks]:
+def _chunks(producer: Producer, step: Step, numbers: Numbers) -> tuple[Iterator[Chunk], OpenChunks]:
     task, _payload = step.job.parts()
     chunks, held, _task_of = calls.many(
         producer,
@@ -107,11 +110,11 @@ def _chunks(producer: Producer, step: Step, batch: str) -> tuple[Iterator[Chunk]
         step.items,
         step.partition_key,
         tenant=step.job.tenant,
-        numbers=Numbers(batch, 0),
+        numbers=numbers,
         remember=False,
         **step.job.options(),
     )
-    return map(refuse_unique, chunks), held
+    return map(numbers.mark, map(refuse_unique, chunks)), held
 
 
 def _laid(producer: Producer, step: Step, identity: str, numbers: count[int]) -> _Laid:
@@ -128,7 +131,7 @@ def _laid(producer: Producer, step: Step, identity: str, numbers: count[int]) ->
 def _place_of_first(producer: Producer, step: Step) -> tuple[bytes, str]:
     """Lay out all jobs, so that a wrong one is refused; return where the first one goes."""
     found: tuple[bytes, str] | None = None
-    for chunk in _chunks(producer, step, NOWHERE)[0]:
+    for chunk in _chunks(producer, step, Numbers(NOWHERE, 0))[0]:
         if chunk.partition == LEGACY:
             raise InvalidInputError(
                 "jobs of this key still go to the legacy place: run `queuepool migrate shift` "

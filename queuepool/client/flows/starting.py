@@ -43,9 +43,9 @@ def start(producer: Producer, sender: Sender, declared: Flow) -> Steps[str]:
     yield from quiet.all(waiting, {})
     stops = noticing(config, plan.name)
     for first in plan.first:
-        is_new = states[first.batch]
-        if is_new is True or not (yield from _status(config, first.batch)).sealed:
-            yield from quiet.all(*chunks_of(producer, first), stops)
+        opened = states[first.batch]
+        if opened.is_new or not (yield from _status(config, first.batch)).sealed:
+            yield from quiet.all(*chunks_of(producer, first, opened.ended), stops)
     seals = [(batch, flow.seal_batch(batch, jobs)) for batch, jobs in plan.sealed]
     sealed = yield from ask_homes(config, seals)
     if -1 in sealed:
@@ -60,8 +60,8 @@ def start(producer: Producer, sender: Sender, declared: Flow) -> Steps[str]:
 
 def _is_there(config: PoolConfig, plan: Plan) -> Steps[bool]:
     """Write the record of the flow; return whether it is enqueued already, all of it."""
-    is_new: bool | BatchState = yield from ask_home(config, plan.name, plan.own)
-    if is_new is True:
+    opened: flow.Opened = yield from ask_home(config, plan.name, plan.own)
+    if opened.is_new:
         return False
     status = yield from _status(config, plan.name)
     if status.graph != encode_graph(plan.graph):
@@ -69,9 +69,9 @@ def _is_there(config: PoolConfig, plan: Plan) -> Steps[bool]:
             f"flow {plan.graph.identity!r} was enqueued before, with other steps, keys or pools: "
             "use another flow_id"
         )
-    if is_new is BatchState.CANCELLED and not status.sealed:
+    if opened.state is BatchState.CANCELLED and not status.sealed:
         yield from cancel_all(config, plan.name)  # a call that broke off may have added jobs since
-    return _is_over(is_new) or status.sealed
+    return _is_over(opened) or status.sealed
 
 
 def _status(config: PoolConfig, name: str) -> Steps[BatchStatus]:
@@ -79,8 +79,8 @@ def _status(config: PoolConfig, name: str) -> Steps[BatchStatus]:
     return found
 
 
-def _is_over(opened: bool | BatchState) -> bool:
-    return isinstance(opened, BatchState)
+def _is_over(opened: flow.Opened) -> bool:
+    return opened.state is not BatchState.OPEN
 
 
 def _step_of(plan: Plan, batch: str) -> str:

@@ -24,6 +24,7 @@ from queuepool.models.flows import (
     OnFailure,
 )
 from queuepool.protocol import codec
+from queuepool.protocol.batches import Ends
 from queuepool.protocol.graphs import read_steps
 from queuepool.verbs import Argument, Verb, fields, number
 from queuepool.verbs.owner.calls import owned
@@ -39,16 +40,28 @@ _BY_NAME: dict[str, bytes] = {"fail": b"f", "partial": b"p", "wait": b"w"}
 _BY_LETTER: dict[bytes, Any] = {letter: name for name, letter in _BY_NAME.items()}
 
 
+class Opened(Struct, frozen=True):
+    """A batch that was defined, now or by an earlier call. state: whether it has concluded.
+
+    ended: which of its jobs have, if it was there and is open.
+    """
+
+    is_new: bool = False
+    state: BatchState = BatchState.OPEN
+    ended: Ends = Ends()
+
+
 class Grown(Struct, frozen=True):
     """Numbers reserved for jobs. refused: why none are: OPEN (not sealed yet), FULL, or OVER.
 
-    state: of the batch, if it is over.
+    state: of the batch, if it is over. ended: which of these jobs have, if the call is a repeat.
     """
 
     first: int = 0
     count: int = 0
     refused: str = ""
     state: BatchState = BatchState.OPEN
+    ended: Ends = Ends()
 
 
 class Note(Struct, frozen=True):
@@ -103,17 +116,19 @@ def open_batch(
     part: str = "",
     tells: Sequence[str] = (),
     graph: bytes = b"",
-) -> Verb[BatchState | bool]:
-    """Define a batch; returns whether it is new, or how it has concluded.
+) -> Verb[Opened]:
+    """Define a batch, unless it is there.
 
     part: of a flow: "f" all of it, "s" a step, "g" what a job of a step waits for. tells: what
     hears of its outcome: `<batch>~<number there>`. graph: see queuepool.protocol.graphs.
     """
     how = (_BY_NAME[on_failure], _BY_NAME[on_deadline], deadline_ms, keep_ms)
 
-    def read(reply: Any) -> BatchState | bool:
+    def read(reply: Any) -> Opened:
         reply = here(reply)
-        return bool(reply) if isinstance(reply, int) else _state(reply)
+        if isinstance(reply, list):
+            return Opened(ended=Ends(bytes(reply[1])))
+        return Opened(is_new=True) if isinstance(reply, int) else Opened(state=_state(reply))
 
     of_flow = (part, " ".join(tells), graph) if part else ()
     return Verb("open_batch", [batch, "", job_id, *how, called[:128], within, *of_flow], read)
@@ -134,7 +149,10 @@ def grow_batch(batch: str, call: str, jobs: int, *, inner: str = "") -> Verb[Gro
 
     def read(reply: Any) -> Grown:
         if here(reply)[0] == b"OK":
-            return Grown(int(reply[1]), int(reply[2]))
+            first = int(reply[1])
+            bits = bytes(reply[3]) if len(reply) > 3 else b""
+            ended = Ends(bits, first - first % 8) if bits else Ends()
+            return Grown(first, int(reply[2]), ended=ended)
         state = _state(reply[1]) if reply[0] == b"OVER" else BatchState.OPEN
         return Grown(refused=reply[0].decode(), state=state)
 

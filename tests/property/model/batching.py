@@ -73,14 +73,14 @@ def put_in_order(s: State, noted: list[tuple[bytes, bytes]]) -> None:
     s.told = ordered
 
 
-def open_batch(s: State, name: bytes, how: str) -> bool | str:
-    """Define a batch; returns whether it is new, or how it has concluded."""
+def open_batch(s: State, name: bytes, how: str) -> tuple[bool, str, set[int]]:
+    """Define a batch; returns whether it is new, its state, and which of its jobs have ended."""
     known = s.batches.get(name)
     if known is not None:
-        return False if known.state == "open" else known.state
+        return False, known.state, set(known.ends) if known.state == "open" else set()
     due_s = s.now_s + DEADLINE_S
     s.batches[name] = Batch(how, due_s, due_s)
-    return True
+    return True, "open", set()
 
 
 def seal(s: State, name: bytes, jobs: int) -> int | str:

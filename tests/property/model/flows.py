@@ -60,8 +60,10 @@ class BatchesMachine(GatesMachine):
             keep_ms=KEEP_S * 1000,
         )
         opened = self.run(verb)
-        assert opened == batching.open_batch(self.state, name, how)
-        if isinstance(opened, BatchState) or calls < 2:
+        numbers = {n for n in range(BATCHES[name]) if n in opened.ended}
+        expected = batching.open_batch(self.state, name, how)
+        assert (opened.is_new, opened.state, numbers) == expected
+        if opened.state is not BatchState.OPEN or calls < 2:
             return
         self.enqueue([name], of_then, NEVER, 1000)
         if calls > 2:
