@@ -26,7 +26,8 @@ class State:
 
     promote_s, reconcile_s, gates_s, poll_s: the next promotion, reading of the in-flight set and of
     the gates, and claim without a reason. untold_s, batches_s: the next look at what is to be told
-    to batches, and at batches. work_expected: a claim would find something, as far as is
+    to batches, and at batches. overdue: batches may be, so no delayed job is made due, as it may be
+    the continuation of one. work_expected: a claim would find something, as far as is
     known. released: tasks were released, so their jobs are to be made due; rousing: that goes on.
     alive: workers, as the loop sees them. spare: slots beyond the target, see `slots`.
     looks: gates are to be read while nothing is claimed (see Gatekeeper.unsure).
@@ -60,6 +61,7 @@ class State:
         self.gatekeeper = Gatekeeper(self.ownership, definition_of)
         self.promote_s = self.poll_s = self.gates_s = now_s
         self.untold_s = self.batches_s = now_s
+        self.overdue = True
         self.reconcile_s = now_s + RECONCILE_EVERY_S
 
     @property

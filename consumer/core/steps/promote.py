@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 class Promote(Step):
-    """State.promote_s says when: infinite while nothing is delayed."""
+    """State.promote_s says when: infinite while nothing is delayed.
+
+    After an outage that was longer than the deadlines of batches, their continuations are due by
+    themselves: all of these batches are concluded before.
+    """
 
     brings_work = True
 
@@ -25,10 +29,10 @@ class Promote(Step):
         self._state = state
 
     def due_s(self, now_s: float) -> float:
-        return self._state.promote_s
+        return inf if self._state.overdue else self._state.promote_s
 
     def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
-        if turn.now_s < self._state.promote_s:
+        if self._state.overdue or turn.now_s < self._state.promote_s:
             return ()
         self._state.work_expected = True
         return (own.promote(self._state.ownership),)

@@ -75,12 +75,21 @@ class Tell(Step):
             return
         state, due_ms = self._state, reply.next_due_ms
         state.batches_s = turn.replied_s + LOOK_EVERY_S
+        state.overdue = due_ms == 0
         if due_ms is not None:
             state.batches_s = min(state.batches_s, turn.replied_s + due_ms / 1000)
         if reply.fired:
             state.promote_s = turn.replied_s
         if reply.failed:  # the continuation may be a job of another batch
             state.untold_s = turn.replied_s
+
+    def on_failure(self, turn: Turn, now_s: float) -> None:
+        """Let delayed jobs go: they must not wait for what a server refuses."""
+        self._state.overdue = False
+
+    def on_no_reply(self, turn: Turn, now_s: float) -> None:
+        """Let them wait if this was to be found out."""
+        self._state.overdue = now_s >= self._state.batches_s
 
     @property
     def busy(self) -> bool:

@@ -155,6 +155,7 @@ def test_nothing_is_claimed_while_a_worker_is_about_to_refuse_a_job() -> None:
         stage.pool.enqueue("t", {}, partition_key="g")
     while len(workers.waiting) < 3:
         stage.turn()
+    stage.turn()  # promotes, if it has not yet
     first = workers.waiting.pop(0)  # a worker has it, and has not looked at the time yet
     workers.late, stage.sent = True, []
     for _ in range(5):

@@ -225,7 +225,7 @@ def test_a_token_makes_the_next_turn_due_at_once(token: bytes) -> None:
     world.settle()
     assert world.core.due_s(world.now) > 0
     world.enqueue(1, delay_s=None if token == b"w" else 0.001)
-    world.clock.advance(0.001)
+    world.clock.advance(0.002)  # servers count in ms
 
     world.core.on_wake(token, world.now)
 
