@@ -117,17 +117,15 @@ class BasePool(Generic[P]):
     ) -> Steps[tuple[EnqueueResults[Any], calls.TaskOf, str]]:
         """Enqueue jobs with a continuation, or into a batch; return what it is called as well."""
         config, key = self.config, options.get("partition_key")
-        task, items, jobs = self._checked(task, items, into, options)
+        sender, task, items, jobs = self._checked(task, items, into, options)
         if options.get("spread") is not None:
             options["spread"] = yield from self._spread_of(None, options)
         if then is not None:
-            numbers = yield from begin(self.producer, self._default, then, key, into, trace)
+            numbers = yield from begin(self.producer, sender, then, key, into, trace)
         elif into is not None:
             numbers = yield from grow(config, into, jobs)
         name = numbers.batch
-        sender, chunks, held, task_of = self._bulk(
-            task, items, numbers=numbers, trace=trace, **options
-        )
+        _, chunks, held, task_of = self._bulk(task, items, numbers=numbers, trace=trace, **options)
         stops = noticing(config, name)
         fit = map(numbers.mark, map(refuse_unique, chunks))
         results = yield from sender.all(fit, held, stops)
@@ -145,8 +143,8 @@ class BasePool(Generic[P]):
         items: calls.Items | None,
         into: BatchRef | None,
         options: Mapping[str, Any],
-    ) -> tuple[calls.AnyTask | Iterable[Job[Any]], calls.Items | None, int]:
-        """Return the jobs of a call, and how many they are if they go into a batch.
+    ) -> tuple[Sender, calls.AnyTask | Iterable[Job[Any]], calls.Items | None, int]:
+        """Return the sender of a call, its jobs, and how many they are if they go into a batch.
 
         Raises InvalidInputError, before anything is written, for a wrong option, and for a wrong
         job that would go into a batch: that waits for the numbers reserved for it, also for that of
@@ -157,12 +155,12 @@ class BasePool(Generic[P]):
             whole = list(task if items is None else items)  # type: ignore[arg-type]  # no name
             task, items = (whole, None) if items is None else (task, whole)
         alike = {name: value for name, value in options.items() if name != "spread"}
-        _sender, chunks, _held, _task_of = self._bulk(
+        sender, chunks, _held, _task_of = self._bulk(
             task, items, numbers=Numbers(NOWHERE, 0), **alike
         )
         for chunk in chunks if into is not None else ():
             refuse_unique(chunk)
-        return task, items, len(whole)
+        return sender, task, items, len(whole)
 
     def _spread_of(self, task: object, options: Mapping[str, Any]) -> Steps[int]:
         """Return over how many slots jobs go. task: a Job may have a key of its own."""

@@ -1,0 +1,51 @@
+"""A continuation is stored as its jobs are: as patiently, and as durably."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from queuepool import After
+from queuepool.testing import MemoryPool, run_jobs
+from queuepool.verbs import Verb
+from queuepool.verbs.producer import verbs as produce
+from tests.integration.client.test_batches import Album
+
+
+def test_the_continuation_waits_for_room_as_its_jobs_do() -> None:
+    album = Album()
+    pool = MemoryPool(1, registry=album.registry, clock=album.clock, max_depth=2)
+    first, second = pool.enqueue_many("resize", [{"photo": 1}] * 2, partition_key="a")
+    plain, sent = pool.server.run, list[list[Any]]()
+
+    def makes_room(key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
+        replies = plain(key, verbs)
+        sent.append([verb.script or verb.args[0] for verb in verbs])
+        if len(sent) == 5:
+            for job in (first, second):
+                plain(key, [produce.cancel(job.job_id, produce.ANY_VERSION)])
+        return replies
+
+    pool.server.run = makes_room  # type: ignore[method-assign]
+    then = After("publish", {"album": 7})
+    rows = [{"photo": 2}]
+    pool.enqueue_many("resize", rows, partition_key="a", then=then, wait_when_full_s=60)
+
+    assert sent.count(["enqueue"]) > 3
+    assert run_jobs(pool).done == 2
+
+
+def test_the_continuation_is_confirmed_as_its_jobs_are() -> None:
+    album = Album()
+    plain, sent = album.pool.server.run, list[list[Any]]()
+
+    def confirms(key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
+        sent.append([verb.script or verb.args[0] for verb in verbs])
+        known = [verb for verb in verbs if verb.script]
+        return plain(key, known) + [1] * (len(verbs) - len(known))
+
+    album.pool.server.run = confirms  # type: ignore[method-assign]
+    then, rows = After("publish", {"album": 7}), [{"photo": 2}]
+    album.pool.enqueue_many("resize", rows, partition_key="a", then=then, durability="replicated")
+
+    assert [scripts for scripts in sent if "enqueue" in scripts] == [["enqueue", b"WAIT"]] * 2
