@@ -34,6 +34,7 @@ def fill(world: World, owned: OwnedPartition, group: bytes) -> None:
     w.retry(owned, [claims.ids[1]], delay_ms=DAY_MS)
     world.partition.run(flow.seal_batch(GOES_ON, 4))
     world.partition.run(flow.seal_batch(COMPLETE, 1))
+    world.partition.run(flow.grow_batch(GOES_ON, "0:0", 2))
     told = [(name, 0, b"d", b"0" * 11, b"1") for name in (COMPLETE, OLD)]
     world.partition.run(flow.note_ends([*told, (LATE, 0, b"x", b"0" * 11, b"{}")]))
     world.partition.run(flow.cancel_batch(OLD))
@@ -55,6 +56,7 @@ def of_producers() -> list[Verb[Any]]:
         flow.seal_batch(LATE, 1),
         flow.seal_batch(COMPLETE, 1),
         flow.grow_batch(GOES_ON, "0:1", 2),
+        flow.grow_batch(GOES_ON, "0:0", 2),  # again
         flow.batch(GOES_ON),
         flow.batches(0, 10),
         flow.batch_results(COMPLETE, 0),

@@ -106,17 +106,6 @@ def test_who_adds_jobs_again_is_told_which_have_ended(world: World, first: int) 
     assert world.partition.run(_defined_again()) == flow.Opened(state=BatchState.CANCELLED)
 
 
-def test_who_adds_jobs_again_adds_all_if_what_has_ended_is_damaged(server_world: World) -> None:
-    world = server_world
-    open_batch(world, 1)
-    grow = flow.grow_batch(BATCH, "0:1", 2)
-    world.partition.run(grow)
-    world.client.hset(world.partition.key + b":bb:" + BATCH.encode(), "not", "ours")
-
-    assert world.partition.run(grow) == flow.Grown(1, 2)
-    assert world.partition.run(_defined_again()) == flow.Opened()
-
-
 def test_no_batch_has_more_jobs_than_its_bits_allow(world: World) -> None:
     world.own()
     open_batch(world, 1)

@@ -15,12 +15,10 @@ local base, b, routed = KEYS[1], KEYS[1] .. ':b:' .. ARGV[1], ARGV[2]
 local f = ours('HMGET', b, 'state', 'sealed', 'total', 'k:' .. ARGV[3], 'part',
   'dead') or {}
 local first, n = string.match(f[4] or '', '^(%d+):(%d+)$')
-local bits = first and redis.pcall('GETRANGE', base .. ':bb:' .. ARGV[1],
-  math.floor(first / 8), math.floor((first + n) / 8))
+local bits = first and redis.call('GETRANGE', base .. ':bb:' .. ARGV[1], math.floor(first / 8),
+  math.floor((first + n) / 8))
 -- uses: make_way
-if first then
-  return {'OK', tonumber(first), tonumber(n), type(bits) == 'string' and bits or ''}
-end
+if first then return {'OK', tonumber(first), tonumber(n), bits} end
 local returns = f[1] == 'failed' and f[5] == 's' and whole(f[6]) > 0
 if f[1] ~= 'open' and not returns then return {'OVER', f[1] or ''} end
 if f[2] ~= '1' then return {'OPEN'} end

@@ -18,9 +18,9 @@ local b = base .. ':b:' .. batch
 redis.call('ZCARD', base .. ':bd')
 ours('LLEN', base .. ':wk')
 local state = ours('HGET', b, 'state')
-local bits = state == 'open' and redis.pcall('GETRANGE', base .. ':bb:' .. batch, 0, -1)
+local bits = state == 'open' and redis.call('GETRANGE', base .. ':bb:' .. batch, 0, -1)
 -- uses: make_way
-if state == 'open' then return {0, type(bits) == 'string' and bits or ''} end
+if state == 'open' then return {0, bits} end
 if state then return state end
 local due = now + ARGV[6]
 redis.call('HSET', b, 'state', 'open', 'then', ARGV[3], 'how', ARGV[4], 'late', ARGV[5],
