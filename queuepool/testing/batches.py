@@ -110,7 +110,7 @@ def note_ends(p: PartitionData, args: Args) -> Any:
     states = {name: p.batches[name].state for name in args[1::5] if name in p.batches}
     news = 0
     for name, number, *note in zip(*[iter(args[1:])] * 5, strict=True):
-        takes = states.get(name) in (b"open", b"failed") and int(number) < MAX_JOBS
+        takes = states.get(name) in (b"open", b"fired", b"failed") and int(number) < MAX_JOBS
         if takes and _note(p.batches[name], int(number), *note):
             news += 1
             touched[name] = True

@@ -237,6 +237,32 @@ def test_the_deadline_lets_it_run_with_what_there_is(world: World, on_failure: O
     assert (status(world).state, status(world).by_deadline) == (BatchState.FIRED, True)
 
 
+def test_what_ends_after_the_deadline_is_seen_by_a_continuation_that_runs_again(
+    world: World,
+) -> None:
+    owned = world.own()
+    open_batch(world, 2, "partial", deadline_ms=60_000)
+    claims = w.claim(owned)
+    w.bury(owned, [claims.ids[0]])
+    relay(owned)
+    world.advance(61)
+    relay(owned)
+    assert has_started(owned)
+    w.bury(owned, [BATCH.encode()])
+
+    world.partition.run(operate.replay([claims.ids[0].decode(), BATCH]))
+    again = w.claim(owned)
+    finish(owned, claims, 1)
+    finish(owned, again, again.ids.index(claims.ids[0]))
+    relay(owned)
+
+    assert BATCH.encode() in again.ids
+    assert [r.end for r in results(world)] == [EndOf.DONE, EndOf.DONE]
+    found = status(world)
+    assert (found.state, found.done, found.dead) == (BatchState.FIRED, 2, 0)
+    assert not has_started(owned)
+
+
 def test_the_deadline_of_one_that_fails_buries_it(world: World) -> None:
     owned = world.own()
     open_batch(world, 1, "fail", deadline_ms=60_000)

@@ -9,6 +9,8 @@
 --         jobs have all ended is due from then on; a step of a flow tells what waits for it,
 --         through `fo`. First the result is stored, then the bit of the job is set, then it is
 --         counted. O(n + batches told).
+-- One that has concluded notes them too, for its continuation, which may run again; but not one
+-- that was cancelled, or whose results are being deleted.
 -- A death and a return are told with the stamp of the body, which a return changes: with an older
 -- one they were told before.
 local base, routed = KEYS[1], ARGV[1]
@@ -16,12 +18,13 @@ local base, routed = KEYS[1], ARGV[1]
 redis.call('ZCARD', base .. ':bd')
 redis.call('XLEN', base .. ':fo')
 ours('LLEN', base .. ':wk')
-local states, parts = {}, {}
+local takes, parts = {}, {}
 for i = 2, #ARGV, 5 do
   local batch = ARGV[i]
-  if not states[batch] then
-    local f = ours('HMGET', base .. ':b:' .. batch, 'state', 'part') or {}
-    states[batch], parts[batch] = f[1] or '', f[2]
+  if takes[batch] == nil then
+    local f = ours('HMGET', base .. ':b:' .. batch, 'state', 'part', 'swept') or {}
+    takes[batch] = (f[1] == 'open' or f[1] == 'fired' or f[1] == 'failed') and not f[3]
+    parts[batch] = f[2]
     ours('STRLEN', base .. ':bb:' .. batch)
     ours('HLEN', base .. ':bf:' .. batch)
   end
@@ -32,8 +35,8 @@ end
 local news, touched = 0, {}
 for i = 2, #ARGV, 5 do
   local batch, number = ARGV[i], tonumber(ARGV[i + 1])
-  local takes = states[batch] == 'open' or states[batch] == 'failed'
-  if takes and number < 16777216 and note(batch, number, ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]) then
+  if takes[batch] and number < 16777216
+    and note(batch, number, ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]) then
     news, touched[batch] = news + 1, true
   end
 end

@@ -98,7 +98,7 @@ def seal(s: State, name: bytes, jobs: int) -> int | str:
 def hear(s: State, some: list[Told]) -> int:
     """Tell batches what is noted, the first ones; returns how much of it was news."""
     news, touched = 0, list[Batch]()
-    takes = {name for name, b in s.batches.items() if b.state in ("open", "failed")}
+    takes = {name for name, b in s.batches.items() if b.state != "cancelled"}
     for told in some:
         name, _, number = told.job_id[2:].partition(b"~")
         if not told.heard and name in takes and _is_news(s.batches[name], int(number), told.end):
