@@ -272,6 +272,25 @@ def test_a_very_large_batch_is_forgotten_bit_by_bit(server_world: World) -> None
     assert world.client.keys(world.partition.key + b":b*") == []
 
 
+def test_an_end_that_comes_while_a_batch_is_being_forgotten_leaves_nothing_behind(
+    server_world: World,
+) -> None:
+    owned, world = server_world.own(), server_world
+    open_batch(world, 0, deadline_ms=1000, seal=False)
+    world.partition.run(produce.cancel(BATCH))
+    world.advance(2)
+    owned.run(flow.tend_batches(owned.ownership))
+    assert status(world).state is BatchState.FIRED
+    told = [(BATCH, n, b"d", b"0" * 11, b"1") for n in (0, 128 * 201)]
+    assert world.partition.run(flow.note_ends(told)) == 2
+    world.advance(DAY_MS / 1000 + 1)
+    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 0
+
+    assert world.partition.run(flow.note_ends([(BATCH, 1, b"d", b"0" * 11, b"1")])) == 0
+    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 1
+    assert world.client.keys(world.partition.key + b":b*") == []
+
+
 def test_batches_are_listed_those_due_first_before_the_others(world: World) -> None:
     world.own()
     open_batch(world, 1, deadline_ms=60_000)
