@@ -48,6 +48,7 @@ _KEYED: tuple[tuple[Any, ...], ...] = (
     ("SETBIT", "k", 0, 1),
     ("GETBIT", "k", 0),
     ("SETRANGE", "k", 0, "a"),
+    ("GETRANGE", "k", 0, -1),
     ("STRLEN", "k"),
     ("PERSIST", "k"),
     ("PEXPIRE", "k", _KEEP_MS),
