@@ -9,6 +9,7 @@ Invariants
 - No job is looked for before all records are cancelled: one look finds those of all batches.
 - Whoever adds jobs to a batch looks afterwards whether it was cancelled meanwhile, and then cancels
   it again: the first look may have passed before they came.
+- A server that is away keeps no jobs of others waiting: it raises once the others were asked.
 - Whatever ended a call halfway, the same call again does the rest: it goes by what is there, not by
   what it changes.
 """
@@ -20,13 +21,15 @@ from collections.abc import Iterable, Sequence
 from queuepool.client.batching import ask_home
 from queuepool.client.effects import Follow, Pause, Steps
 from queuepool.client.flows.homes import ask_homes
-from queuepool.client.questions import ask, places_of
-from queuepool.errors import InvalidInputError
+from queuepool.client.questions import ask
+from queuepool.client.reachable import ask_reachable
+from queuepool.errors import InvalidInputError, UnavailableError
 from queuepool.models.flows import BatchStatus
 from queuepool.protocol.batches import is_batch, membership_of
 from queuepool.protocol.graphs import Graph, read_graph
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.producer import pools
 from queuepool.verbs.producer import verbs as produce
 
 _AT_ONCE = 500  # batches whose jobs one look finds
@@ -138,13 +141,40 @@ def _cancel_jobs(config: PoolConfig, names: Sequence[str]) -> Steps[int]:
 
 
 def _cancel_once(config: PoolConfig, names: Sequence[str]) -> Steps[tuple[int, int]]:
-    """Return how many jobs were cancelled, and how many stay since they are being copied."""
+    """Return how many jobs were cancelled, and how many stay since they are being copied.
+
+    Raises the UnavailableError of a server once all those that answer were asked.
+    """
     cancelled = left = 0
-    for number, pool in (yield from places_of(config, None)):
-        for i in range(0, len(names), _AT_ONCE):
-            cursor, more = b"0", True
-            while more:
-                verb = flow.cancel_children(names[i : i + _AT_ONCE], cursor)
-                cursor, gone, asked, stay = yield from ask(config.of(pool), number, verb)
-                cancelled, left, more = cancelled + gone + asked, left + stay, cursor != b"0"
+    topology, own, away = config.topology, config.keyspace.pool, dict[str, UnavailableError]()
+    wheres = [(number, own) for number in topology.view.numbers]
+    pools_of = yield from ask_reachable(config, wheres, lambda _: pools.look())
+    for number, _ in wheres:
+        server = topology.server_of(number)
+        try:
+            if server not in away:
+                others = pools_of.get((number, own))
+                if others is None:
+                    others = yield from ask(config, number, pools.look())
+                for pool in (own, *others):
+                    some, stay = yield from _cancel_in(config.of(pool), number, names)
+                    cancelled, left = cancelled + some, left + stay
+        except UnavailableError as error:
+            away[server] = error
+    for first in away.values():
+        first.add_note(
+            f"{cancelled:,} jobs on other servers were cancelled: for the rest, cancel it again"
+        )
+        raise first
+    return cancelled, left
+
+
+def _cancel_in(config: PoolConfig, number: int, names: Sequence[str]) -> Steps[tuple[int, int]]:
+    cancelled = left = 0
+    for i in range(0, len(names), _AT_ONCE):
+        cursor, more = b"0", True
+        while more:
+            verb = flow.cancel_children(names[i : i + _AT_ONCE], cursor)
+            cursor, gone, asked, stay = yield from ask(config, number, verb)
+            cancelled, left, more = cancelled + gone + asked, left + stay, cursor != b"0"
     return cancelled, left
