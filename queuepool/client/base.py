@@ -9,7 +9,14 @@ from typing import Any, Generic, Self, TypeVar
 from queuepool.client import calls
 from queuepool.client.after import After
 from queuepool.client.arguments import check_wait
-from queuepool.client.batching import begin, grow, is_cancelled, refuse_unique, seal
+from queuepool.client.batching import (
+    begin,
+    grow,
+    is_cancelled,
+    note_incomplete,
+    refuse_unique,
+    seal,
+)
 from queuepool.client.chunks import Chunk, OpenChunks
 from queuepool.client.durability import confirmation_for
 from queuepool.client.effects import Steps
@@ -128,7 +135,12 @@ class BasePool(Generic[P]):
         _, chunks, held, task_of = self._bulk(task, items, numbers=numbers, trace=trace, **options)
         stops = noticing(config, name)
         fit = map(numbers.mark, map(refuse_unique, chunks))
-        results = yield from sender.all(fit, held, stops)
+        try:
+            results = yield from sender.all(fit, held, stops)
+        except BaseException as error:
+            if then is not None and into is None:  # else the job that adds them repeats the call
+                note_incomplete(error, name, then)
+            raise
         if then is not None:
             cancelled = yield from seal(config, name, results.jobs)
         else:

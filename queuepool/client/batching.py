@@ -147,6 +147,16 @@ def seal(config: PoolConfig, name: str, jobs: int) -> Steps[bool]:
     return sealed is BatchState.CANCELLED
 
 
+def note_incomplete(error: BaseException, name: str, after: After) -> None:
+    """Add to an error that ends a call which batch it leaves behind, and what to do."""
+    remedy = (
+        f"pool.batch({name!r}).cancel()"
+        if after.batch_id is None
+        else f"repeat the whole call with batch_id={after.batch_id!r}, or cancel it"
+    )
+    error.add_note(f"batch {name} has not all its jobs, so it waits for its deadline: {remedy}")
+
+
 def is_cancelled(config: PoolConfig, name: str) -> Steps[bool]:
     """Return whether a batch was cancelled."""
     found: BatchStatus = yield from ask_home(config, name, flow.batch(name))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from queuepool import After
+import pytest
+
+from queuepool import After, InvalidInputError
+from queuepool.client.flows.listing import listed
 from queuepool.testing import MemoryPool, run_jobs
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import verbs as produce
@@ -33,6 +37,23 @@ def test_the_continuation_waits_for_room_as_its_jobs_do() -> None:
 
     assert sent.count(["enqueue"]) > 3
     assert run_jobs(pool).done == 2
+
+
+@pytest.mark.parametrize(
+    ("batch_id", "remedy"), [(None, r"\.cancel\(\)"), ("monday", "batch_id='monday'")]
+)
+def test_a_call_that_ends_early_tells_which_batch_it_leaves_behind(
+    batch_id: str | None, remedy: str
+) -> None:
+    album = Album()
+    then, rows = After("publish", {"album": 7}, batch_id=batch_id), [{"photo": 1}, {"no": 1}]
+
+    with pytest.raises(InvalidInputError) as raised:
+        album.pool.enqueue_many("resize", rows, partition_key="a", then=then)
+
+    [left] = [line.name for line in album.pool.carry_out(listed(album.pool.config, 5))[0]]
+    told = " ".join(getattr(raised.value, "__notes__", ()))
+    assert re.search(f"batch {re.escape(left)} has not all its jobs.*{remedy}", told)
 
 
 def test_the_continuation_is_confirmed_as_its_jobs_are() -> None:
