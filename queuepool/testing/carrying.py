@@ -112,8 +112,7 @@ def adopt(p: PartitionData, args: Args) -> Any:
     p.frozen.add(name)
     for key, value in _pairs(words):
         set_field(group, key, value)
-    cut = p.counters.get("cut", 0)
-    p.counters["cut"] = max(cut, group.cancelled_at)
+    p.counters["cut"] = max(p.counters.get("cut", 0), group.cancelled_at)
     if not group.state:
         manage(p, name, group)
     totals = _pairs(words)
@@ -132,6 +131,8 @@ def adopt(p: PartitionData, args: Args) -> Any:
             status += b"c"
         else:
             _settle_in(p, group, jobs[i : i + _WORDS])
+            ahead = codec.read_enqueued_ms(body)  # a cancellation is to find it, too
+            p.counters["cut"] = max(p.counters["cut"], ahead if ahead > p.now else 0)
             status += b"1"
     group.expires = None
     if group.left > 0:

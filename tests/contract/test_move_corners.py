@@ -15,6 +15,7 @@ from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.test_gates import admit
 from tests.contract.test_moves import Pair, V, pair
+from tests.contract.world import World
 
 __all__ = ["pair"]
 
@@ -194,3 +195,42 @@ def test_a_job_that_waited_for_the_release_of_its_task_waits_only_if_that_is_hel
     pair.b.advance(1)
     w.promote(owned)
     assert w.drain(owned) == ([] if held else ["waits"])
+
+
+def _enqueued_ahead(world: World, ms: int) -> None:
+    """Let the jobs of a partition have come by a clock that was ahead by so much."""
+
+    def later(body: bytes) -> bytes:
+        return body[:2] + b"%011x" % (int(body[2:13], 16) + ms) + body[13:]
+
+    if world.client is None:
+        jobs = world.partition.server.data(world.partition.key).jobs  # type: ignore[attr-defined]
+        jobs.update({job_id: later(body) for job_id, body in jobs.items()})
+        return
+    key = world.partition.key + b":j"
+    for job_id, body in world.client.hgetall(key).items():
+        world.client.hset(key, job_id, later(body))
+
+
+def test_jobs_that_come_from_a_clock_that_is_ahead_can_be_cancelled_with_their_group(
+    pair: Pair,
+) -> None:
+    w.enqueue(pair.a, ["runs", "ready"])
+    w.enqueue(pair.a, ["late"], delay_ms=60_000)
+    w.enqueue(pair.a, ["parked"], limits=b"api")
+    _enqueued_ahead(pair.a, 600_000)
+    pair.freeze(b"g")
+    assert pair.carry().done
+    pair.arrive()
+    owned = pair.b.own(nonce="b")
+    running = w.claim(owned, 1)
+
+    cursor, waiting = b"start", 0
+    while cursor:
+        cursor, ended, _ = pair.run(Side.B, produce.cancel_group(b"g", cursor, V + 1))
+        waiting += ended
+    assert waiting == 3
+    w.retry(owned, running.ids, delay_ms=0)
+    runs: list[Any] = [2, b"g", 0, 1, b"new", w.tail(b"g", b"{}")]
+    pair.run(Side.B, produce.enqueue(runs, jobs=1, size_bytes=99, version=V + 1, **w.LIMITS))
+    assert w.drain(owned) == ["new"]

@@ -12,6 +12,7 @@ local base, group, n = KEYS[1], ARGV[2], tonumber(ARGV[3])
 local c, j, mg, g = base .. ':c', base .. ':j', base .. ':mg', base .. ':g:' .. group
 -- uses: clock, check_hashes, ours, tune, is_state, manage, probe_tenant, add, group_of, tier_of
 -- uses: delay, holder_of, raise_largest, newest_cut, forget_soon, wake, until_release, is_held
+-- uses: stamp_of
 check_hashes('c', 'j', 'cx', 'mg', 'at', 'cr', 'er', 'ua', 'ht', 'u', 'uk', 'ex', 'lm')
 -- uses: probe_managed
 local all_dead = redis.call('ZCARD', base .. ':dead') >= redis.call('HLEN', j)
@@ -29,7 +30,6 @@ local largest = redis.call('HGET', c, 'largest') or all_dead and '0'
 redis.call('HSET', g, 'moving', ARGV[1], 'closed', 1, unpack(ARGV, 4, at - 1))
 redis.call('SADD', base .. ':mv', group)
 local cut = newest_cut(redis.call('HGET', g, 'cancelled_at'))
-if cut > newest_cut(redis.call('HGET', c, 'cut')) then redis.call('HSET', c, 'cut', cut) end
 if not counted then manage(group, jobs) end
 local totals = tonumber(ARGV[at])
 for k = at + 1, at + 2 * totals, 2 do
@@ -39,7 +39,7 @@ for k = at + 1, at + 2 * totals, 2 do
   end
 end
 if totals > 0 then redis.call('HSET', g, 'arrived', ARGV[1]) end
-local heaviest = 0
+local heaviest, newest = 0, now
 -- uses: moves/settle_in
 for i = at + 1 + 2 * totals, #ARGV, 11 do
   local id, body = ARGV[i], ARGV[i + 3]
@@ -55,6 +55,9 @@ for i = at + 1 + 2 * totals, #ARGV, 11 do
   end
 end
 raise_largest(largest, heaviest)
+-- A cancellation is to find jobs, too, that came by a clock which is ahead of the one here
+if newest > now then cut = math.max(cut, newest_cut(newest)) end
+if cut > newest_cut(redis.call('HGET', c, 'cut')) then redis.call('HSET', c, 'cut', cut) end
 for tier, ids in pairs(lanes) do
   add(g, 'w' .. tier, #ids)
   local lane = {tier = tier, group = group}

@@ -2,6 +2,7 @@
 local function settle_in(id, body, i)
   local place, ms, ended = ARGV[i + 1], whole(ARGV[i + 2]), ARGV[i + 1] == 'x'
   redis.call('HSETNX', j, id, body)
+  newest = math.max(newest, stamp_of(body))
   add(c, 'bytes', #body)
   add(g, 'total', 1)
   add(g, ended and 'dead' or 'left', 1)
