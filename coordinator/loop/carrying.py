@@ -161,6 +161,10 @@ class Carrier:
         """Let the places that jobs go to know what the ones there are know."""
         Settler(self._pool, self._paced).settle(move)
 
+    def clear(self, places: Iterable[Partition]) -> None:
+        """Let places that are no more know nothing that they would not know if they were new."""
+        Settler(self._pool, self._paced).clear(places)
+
     def freeze(
         self, place: Partition, version: int, groups: Mapping[bytes, int], *, closed: bool
     ) -> list[bytes]:

@@ -264,9 +264,9 @@ class Mover:
 
     def _end(self, record: RouteRecord, move: Move) -> float:
         """Retire partitions that are not needed, and end the move."""
-        places = self._pool.places()
+        places, emptied = self._pool.places(), set(move.emptied)
         for place in places:
-            if place.number in move.emptied and (what := left_in(place)):
+            if place.number in emptied and (what := left_in(place)):
                 self._record.wait_for(record, move, what)
                 return self._interval_s
         self._carrier.thaw(places, record.version)
@@ -274,4 +274,5 @@ class Mover:
         ended = move.over(Stage.ABORTED if aborted else Stage.ENDED)
         self._open(record, ended, **records.over(self._pool.config.topology.view, move))
         _log.info("the move %s has ended: %s", move.text, ended.stage)
+        self._carrier.clear(place for place in places if place.number in emptied)
         return self._forget()

@@ -1,4 +1,7 @@
-"""Prepares the places that a move carries jobs to: held, limited, weighted as the old ones."""
+"""Prepares the places that a move carries jobs to: held, limited, weighted as the old ones.
+
+Those that are retired are cleared of all that: some day they may be new ones again.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,31 @@ class Settler:
             self._settle_tenants(place, range(move.before, move.partitions))
             self._settle_tasks(place, range(move.before, move.partitions))
 
-    def _settle_tenants(self, source: Partition, numbers: Iterable[int]) -> None:
-        """Let tenants run in new partitions as they may in one that was there before."""
+    def clear(self, places: Iterable[Partition]) -> None:
+        """Release what is held in places that are no more, and forget settings of tenants."""
+        for place in places:
+            for tenant in self._tenants(place):
+                plain = produce.configure_tenant(
+                    tenant, hold=False, max_running=0, weight=1, version=produce.ANY_VERSION
+                )
+                self._paced(place.run, plain)
+            state = self._paced(place.run, operate.observe(place.number))
+            for task in state.held_tasks:
+                self._hold_task(place, task, on=False)
+            if state.held_ms is not None:
+                released = produce.configure(None, hold=False, version=produce.ANY_VERSION)
+                self._paced(place.run, released)
+
+    def _tenants(self, place: Partition) -> list[bytes]:
         cursor, names = b"", list[bytes]()
         while cursor != b"0":
-            cursor, some = self._paced(source.run, move.tenants(cursor or b"0"))
+            cursor, some = self._paced(place.run, move.tenants(cursor or b"0"))
             names += some
+        return names
+
+    def _settle_tenants(self, source: Partition, numbers: Iterable[int]) -> None:
+        """Let tenants run in new partitions as they may in one that was there before."""
+        names = self._tenants(source)
         for number in numbers if names else ():
             self._paced(self._pool.add_to, number, source.pool)
             place = self._pool.partition(number, source.pool)
@@ -59,9 +81,11 @@ class Settler:
             self._paced(self._pool.add_to, number, source.pool)
             place = self._pool.partition(number, source.pool)
             for task in held:
-                name = id_bytes(task).decode("utf-8", "replace")
-                verb = produce.hold_task(name, on=True, version=produce.ANY_VERSION)
-                self._paced(place.run, verb)
+                self._hold_task(place, task, on=True)
+
+    def _hold_task(self, place: Partition, task: str, *, on: bool) -> None:
+        name = id_bytes(task).decode("utf-8", "replace")
+        self._paced(place.run, produce.hold_task(name, on=on, version=produce.ANY_VERSION))
 
     def _settle_pool(self, source: Partition, number: int) -> None:
         """Let the new place of a partition have this pool, held if it is held here."""

@@ -225,6 +225,7 @@ def test_jobs_of_every_place_go_along_and_a_hold_too(queue: Queue) -> None:
     queue.app.hold(partition=0)
     ask(queue, 0, "big")
     queue.drive()
+    queue.ops.route.read()
     assert queue.ops.partition(0).observe().held_ms is not None
     assert queue.app.release(partition=0) >= 1
 
