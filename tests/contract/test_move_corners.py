@@ -231,6 +231,7 @@ def test_jobs_that_come_from_a_clock_that_is_ahead_can_be_cancelled_with_their_g
         waiting += ended
     assert waiting == 3
     w.retry(owned, running.ids, delay_ms=0)
-    runs: list[Any] = [2, b"g", 0, 1, b"new", w.tail(b"g", b"{}")]
-    pair.run(Side.B, produce.enqueue(runs, jobs=1, size_bytes=99, version=V + 1, **w.LIMITS))
+    text = w.tail(b"g", b"{}")
+    late = {"jobs": 1, "size_bytes": 13 + len(text), "version": V + 1, **w.LIMITS}
+    pair.run(Side.B, produce.enqueue([2, b"g", 0, 1, b"new", text], **late))
     assert w.drain(owned) == ["new"]
