@@ -52,13 +52,20 @@ class Ways:
             if not (held := self._outdated(way, known)):
                 return self._going(way)
             found |= held
-            self._carrier.thaw(self._pool.places(way.source), version)
+            self._let_run(way.source, version)
             del open_ways[way.source, way.dest]
         way = None if left else self._finder.astray(move)
         found |= self._outdated(way, known) if way is not None else {}
         if found:
             raise HeldError(self._held(found))
         return self._going(way) if way is not None else None
+
+    def _let_run(self, number: int, version: int) -> None:
+        places = self._pool.places(number)
+        self._carrier.tell(
+            places, version
+        )  # the record has changed when it said what is waited for
+        self._carrier.thaw(places, version)
 
     def held_before(self, source: int, dest: int, slots: Collection[int]) -> bool:
         """Return whether closed slots may not go, of which the other place has nothing yet.

@@ -75,6 +75,23 @@ def test_a_move_waits_for_an_old_consumer_to_be_replaced_says_so_once_and_goes_o
     assert queue.totals() == before
 
 
+def test_waiting_costs_no_look_at_jobs(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    old_owner(queue, 0)
+    queue.ask(1)
+    while queue.look() and not stands(queue)[1]:
+        pass
+    run_many, scripts = queue.server.run_many, set[str]()
+
+    def note(calls: Any) -> Any:
+        scripts.update(verb.script for _, verb in calls)
+        return run_many(calls)
+
+    monkeypatch.setattr(queue.server, "run_many", note)
+    monkeypatch.setattr(queue.server, "run", lambda key, verbs: note([(key, v) for v in verbs]))
+    look(queue)
+    assert scripts == {"route", "pools", "observe", "turn_away", "thaw"}
+
+
 def test_jobs_run_as_ever_while_a_move_waits(queue: Queue) -> None:
     running = queue.ops.partition(1).acquire(lease_s=600)
     assert not isinstance(running, own.Held)
