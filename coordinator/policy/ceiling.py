@@ -2,8 +2,8 @@
 
 `sized` grows by any factor at once, so its steps are judged by their own promise: n/n0 times the
 workers should finish at least half of the n/n0 - 1 more. Less than that, outside the noise of the
-counts (see `gain_check`), sets a ceiling for a while; each attempt after it is one step, and waits
-for its verdict.
+counts (see `gain_check`), sets a ceiling for a while, which `probe` finds; each attempt after it is
+one step, and waits for its verdict.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from coordinator.policy.gain_check import GainCheckSettings, Verdict, Window
 from coordinator.policy.model import Reading
 from coordinator.policy.probe import Probe
 
+ATTEMPT = 1.25  # times the workers of a ceiling, which an attempt after it has at least
 _RECENT_S = 3.0  # of the baseline where no backlog stands
 _LONGEST_JOB_S = 2.0  # longer ones say too little within the cycles that are compared
-_GAIN = 0.03  # a smaller one is none
-_SPARE = 1.25  # of a ceiling, where there was some gain
 _FEWER = 0.9  # clearly fewer than this share of the completions: the jobs have changed
 _ANEW_S = 3.0  # for which a baseline is measured then; doubles if that happens again soon
 _OLDER_JOBS = 20.0  # finished before the last seconds: then their service times count, too
 _CHANCE = 2.0  # times what these say was finished: if it was more, they are of other jobs
+_LONG_CYCLES = 6  # with one count, after which one standard deviation is proof enough, not three
 _SURE_CYCLES, _SURE_JOBS = 3, 300.0  # of a baseline, and known jobs; with less, it says little
 _PROBE_S = 20.0  # by which a ceiling may last longer, for a probe
 _STALE_S = 1.5  # counts of a consumer that is silent for longer show no step
@@ -62,9 +62,17 @@ class Ceiling:
     calm: int = 0
 
     def observe(
-        self, reading: Reading, seconds: float, finished: int, settings: GainCheckSettings
+        self,
+        reading: Reading,
+        seconds: float,
+        finished: int,
+        settings: GainCheckSettings,
+        least: int = 1,
     ) -> Ceiling:
-        """Return what is known after one more reading; nothing new, if its counts are old."""
+        """Return what is known after one more reading; nothing new, if its counts are old.
+
+        least: the fewest workers that may run.
+        """
         if reading.age_s > max(2 * seconds, _STALE_S):
             return replace(self, pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S))
         saturated = self.saturated and _is_deep(reading)
@@ -77,7 +85,7 @@ class Ceiling:
         if not saturated:
             return seen
         if seen.workers:
-            probe, workers = seen.probe.observe(seen.window, seen.workers)
+            probe, workers = seen.probe.observe(seen.window, seen.workers, least)
             seen = replace(seen, probe=probe, workers=workers)
         return _end_trial(seen, settings)
 
@@ -210,22 +218,21 @@ class Ceiling:
             return Verdict.CHANGED
         noise = settings.assumed_cv * scatter
         if self.trial_cycles >= settings.max_cycles and ratio < goal * before.sure_share:
-            # Still below the promise: a ceiling with room for all that was finished risks little.
+            # Still below the promise: a ceiling found by what fewer finish risks little.
             return Verdict.UNDECIDED if ratio * (1 + 2 * noise) > promise else Verdict.NO_GAIN
+        large = promise >= ATTEMPT and after.cycles >= _LONG_CYCLES
+        if large and ratio * (1 + noise) < half * before.sure_share:
+            return Verdict.NO_GAIN
         late = 1 / after.cycles + (0.0 if before.cautious else 1 / before.cycles)
         margin = 3 * noise + settings.assumed_lag_cycles * late
         return Verdict.NO_GAIN if ratio * (1 + margin) < half else Verdict.UNDECIDED
 
-    def close(self, settings: GainCheckSettings) -> Ceiling:
+    def close(self, settings: GainCheckSettings, least: int = 1) -> Ceiling:
         """Return the state after the verdict that there was no gain: with a ceiling."""
         before, after = self.before, self._after()
         if before is None:
             return self
-        ratio = after.per_s / before.per_s
-        gained = ratio >= 1 + _GAIN
-        workers = math.ceil(_SPARE * before.workers * ratio if gained else before.workers)
-        probe = self.probe.after_no_gain(after.per_s)
-        workers = min(workers, after.workers, probe.enough or workers)
+        probe, workers = self.probe.after_no_gain(before, after, least)
         pause_s = min(max(self.pause_next_s, settings.retry_s), settings.retry_max_s)
         return Ceiling(
             saturated=self.saturated,
@@ -247,7 +254,7 @@ class Ceiling:
         return Ceiling(
             saturated=self.saturated,
             workers=max(math.ceil(before.workers), 1),
-            probe=Probe(over=True),
+            probe=Probe(ruled_out=True),
             pause_left_s=pause_s,
             pause_next_s=2 * pause_s,
             careful=True,

@@ -1,14 +1,13 @@
-"""Whether fewer workers than a ceiling finish as many: tried while the ceiling stands. Pure.
+"""How many workers a hidden limit keeps busy: found by what fewer of them finish. Pure.
 
-A ceiling says that more did not help. Where the bottleneck is may be further down: a quarter of the
-workers is taken away, and what the rest finishes is compared, without the slowest cycle, which may
-have been a stall of the machine. Where fewer do finish less, the count before is restored. That may
-have been a moment in which any number would have finished less, so the same is tried once more,
-compared with what is finished from then on. Less for the second time, and the search goes on half
-way between too few and enough, until they are about a tenth apart.
+A step without gain says that fewer workers are enough, and not how many. Where clearly fewer jobs
+finish, workers hardly wait for the limit, so they show how long a job really takes. By Little's
+law, that time and the most jobs that finish a second are a load, which gets the workers that any
+steady load gets. What was there before the step often shows it; if not, half of the workers run
+for some seconds, then half of those, until clearly fewer jobs finish.
 
-What was found outlasts the ceiling: an attempt with more workers that finishes no more than the
-fewest did shows that these are still enough.
+What was found outlasts the ceiling: an attempt with more workers that finishes no more than before
+shows that they are still enough; if it finishes a little more, they are raised by that.
 """
 
 from __future__ import annotations
@@ -16,68 +15,80 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from coordinator.policy.baseline import Baseline
 from coordinator.policy.gain_check import Window
 
-_KEPT = 0.75  # share of the workers in a probe, as long as no count is known to be too few
-_FINEST = 0.9  # share of the workers that is not worth a probe any more, if it is larger
+_FEWER = 0.8  # clearly fewer than this share of the completions: no worker waits for the limit
 _ENOUGH = 0.96  # share of the completions with which fewer workers finish as many
+_STILL = 0.9  # share of the completions, either way, within which the limit has not changed
+_SPARE = 0.5  # square roots of the load, beyond it: less than for a load that no limit bounds
 _COUNTED = 300.0  # completions for a comparison: their scatter is about a twentieth...
 _LONGEST_CYCLES = 15  # ...or so many cycles
-_STILL = 0.9, 1.03  # times what enough workers finished, and more workers now: nothing has changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """enough: the fewest workers that finish as many, and what those of the ceiling finished.
+    """enough: the fewest workers known to finish as many as any, and per_s: what these finish.
 
-    tried: 0 while the workers of the ceiling, or those that are enough, are measured. too_few: the
-    most that finished less, at two attempts or after another count had; 0 for none. missed: the
-    count to be tried finished less at its first attempt.
+    tried: fewer, which are being tried; 0 for none. ruled_out: none shall be.
     """
 
     enough: int = 0
     per_s: float = 0.0
     tried: int = 0
-    too_few: int = 0
-    missed: bool = False
-    over: bool = False
+    ruled_out: bool = False
 
     @property
     def running(self) -> bool:
-        """Return whether fewer workers are being tried, or soon will be."""
-        return self.enough > 0 and not self.over
+        """Return whether fewer workers are being tried."""
+        return self.tried > 0
 
-    def observe(self, window: Window, ceiling: int) -> tuple[Probe, int]:
-        """Return the state after one more saturated reading, and the ceiling from now on."""
-        counted = window.finished >= _COUNTED or window.cycles >= _LONGEST_CYCLES
-        if self.over or ceiling < 2 or window.workers != ceiling or not counted:
-            return self, ceiling
-        per_s = window.steady_per_s
-        if not self.tried:
-            return _try_fewer(replace(self, enough=ceiling, per_s=per_s))
-        if per_s >= _ENOUGH * self.per_s:
-            found = replace(self, enough=ceiling, per_s=max(self.per_s, per_s), missed=False)
-            return _try_fewer(found)
-        if not self.missed and not self.too_few:
-            return replace(self, tried=0, missed=True), self.enough
-        return _try_fewer(replace(self, too_few=ceiling, missed=False))
+    def observe(self, window: Window, ceiling: int, least: int = 1) -> tuple[Probe, int]:
+        """Return the state after one more saturated reading, and the ceiling from now on.
 
-    def after_no_gain(self, per_s: float) -> Probe:
-        """Return what is still known once more workers than were enough finished per_s.
-
-        A probe that was ruled out, rather than made, remains so.
+        least: the fewest workers that may run.
         """
-        least, most = (share * self.per_s for share in _STILL)
-        if self.enough and least <= per_s <= most:
-            return replace(self, tried=0)
-        return Probe(over=self.over and not self.enough)
+        counted = window.finished >= _COUNTED or window.cycles >= _LONGEST_CYCLES
+        if not self.tried or window.workers != self.tried or not counted:
+            return self, ceiling
+        return _compare(self, window.workers, window.steady_per_s, least)
+
+    def after_no_gain(self, before: Baseline, after: Window, least: int = 1) -> tuple[Probe, int]:
+        """Return what is known once a step from `before` was no gain, and the ceiling."""
+        per_s = after.per_s
+        as_many = before.per_s >= _ENOUGH * per_s
+        if self.ruled_out:
+            found = before.workers if as_many else _needed(before.workers, before.per_s, per_s)
+            return self, min(math.ceil(found), after.workers)
+        if self.enough and not self.tried and _STILL * self.per_s <= per_s <= self.per_s / _STILL:
+            raised = self.enough if as_many else before.workers * per_s / before.per_s
+            enough = min(math.ceil(raised), after.workers)
+            return replace(self, enough=enough), enough
+        few = before.per_s < _FEWER * per_s
+        first = _needed(before.workers, before.per_s, per_s) if few else before.workers / 2
+        return _try(Probe(enough=after.workers, per_s=per_s), math.ceil(first), least)
 
 
-def _try_fewer(probe: Probe) -> tuple[Probe, int]:
-    """Return the state in which fewer than enough are tried, if any are worth it, and them."""
-    fewer, most = math.ceil(_KEPT * probe.enough), probe.enough - 1.0
-    if probe.too_few:
-        fewer, most = (probe.too_few + probe.enough) // 2, _FINEST * probe.enough
-    if fewer > most:
-        return replace(probe, tried=0, over=True), probe.enough
-    return replace(probe, tried=fewer), fewer
+def _compare(probe: Probe, workers: int, per_s: float, least: int) -> tuple[Probe, int]:
+    """Return what is known once fewer workers finished per_s, and the ceiling."""
+    if per_s <= 0:  # a stall
+        return replace(probe, tried=0), probe.enough
+    if per_s < _FEWER * probe.per_s:
+        found = min(math.ceil(_needed(workers, per_s, probe.per_s)), probe.enough)
+        found = max(found, least)
+        return replace(probe, enough=found, tried=0), found
+    enough = workers if per_s >= _ENOUGH * probe.per_s else probe.enough
+    return _try(replace(probe, enough=enough), math.ceil(workers / 2), least)
+
+
+def _try(probe: Probe, fewer: int, least: int) -> tuple[Probe, int]:
+    workers = max(fewer, least)
+    if workers == probe.tried or workers >= probe.enough:
+        return replace(probe, tried=0), probe.enough
+    return replace(probe, tried=workers), workers
+
+
+def _needed(workers: float, per_s: float, most_per_s: float) -> float:
+    """Return the workers for the most jobs a second, at the pace of so many."""
+    load = most_per_s * workers / per_s
+    return load + _SPARE * math.sqrt(load)

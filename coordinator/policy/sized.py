@@ -16,14 +16,13 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
-from coordinator.policy.ceiling import Ceiling
+from coordinator.policy.ceiling import ATTEMPT, Ceiling
 from coordinator.policy.demand import Demand, busy_workers, waiting
 from coordinator.policy.gain_check import GainCheckSettings, Verdict
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
 _LOW, _HIGH = 0.4, 0.75  # square roots of the load, below and above it
 _KNOWN_JOBS = 20  # finished, before their service time is believed
-_LEAST_STEP = 1.25  # times the workers: what a smaller step promises is lost in the noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +125,7 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
     """Size the pool by the work that arrives and waits."""
 
     name = "sized"
-    version = 6
+    version = 7
     figure_names = Work._fields
 
     def on_reading(self, reading: Reading, state: SizedState, limits: Limits) -> Decision:
@@ -141,11 +140,12 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             return bounded(replace(state, demand=demand), state.target, limits, FIRST_LOOK)
         check = self.settings.gain_check
         finished = reading.finished_total - last.finished_total
+        since_s = reading.at_s - last.at_s
         # Not by `replace`, which would take a good part of a cycle over many partitions.
         seen = SizedState(
             target=state.target,
             demand=demand,
-            ceiling=state.ceiling.observe(reading, reading.at_s - last.at_s, finished, check),
+            ceiling=state.ceiling.observe(reading, since_s, finished, check, limits.min_workers),
             large_s=state.large_s,
         )
         verdict = seen.ceiling.judge(check)
@@ -203,13 +203,14 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         judged = ceiling.can_judge(state.demand, settings.gain_check)
         unsure = int(settings.step_factor**2 * max(ceiling.calm, settings.step_workers))
         if ceiling.careful or not known or not judged:
-            step = max(int(target * settings.step_factor), target + settings.step_workers)
+            factor = ATTEMPT if ceiling.careful else settings.step_factor
+            step = max(int(target * factor), target + settings.step_workers)
             if not ceiling.careful and ceiling.knows_older(state.demand):
                 step = max(step, unsure)
             wanted = min(wanted, max(step, target + 1))
             clamps = ("step",) if wanted < size.least else ()
         if wanted > unsure and ceiling.is_unsure(state.demand, settings.gain_check):
-            if unsure < _LEAST_STEP * target:
+            if unsure < ATTEMPT * target:
                 return hold("still measuring whether the last step helps", "gain_check")
             wanted, clamps = unsure, ("step",)
         if ceiling.workers and wanted > ceiling.workers:
@@ -245,10 +246,13 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
 
     def _close(self, state: SizedState, limits: Limits, *, changed: bool) -> Decision:
         ceiling, check = state.ceiling, self.settings.gain_check
-        closed = ceiling.measure_anew(check) if changed else ceiling.close(check)
-        why = "other jobs, to be measured" if changed else "no gain"
-        reason = (
-            f"{ceiling.explain()}: {why}, at most {closed.workers} for {closed.pause_left_s:.0f} s"
-        )
+        if changed:
+            why, closed = "other jobs, to be measured", ceiling.measure_anew(check)
+        else:
+            why, closed = "no gain", ceiling.close(check, limits.min_workers)
+        until = f"at most {closed.workers} for {closed.pause_left_s:.0f} s"
+        if closed.probe.running:
+            until = f"whether {closed.workers} finish as many is being tried"
+        reason = f"{ceiling.explain()}: {why}, {until}"
         capped = replace(state, target=min(state.target, closed.workers), ceiling=closed)
         return bounded(capped, state.target, limits, reason, ("gain_check",), wanted=state.target)

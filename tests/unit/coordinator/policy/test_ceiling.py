@@ -79,13 +79,13 @@ def test_what_is_still_below_the_promise_in_the_end_is_no_gain() -> None:
     assert after_step(CHECK.max_cycles, per_s=110).judge(CHECK) is Verdict.NO_GAIN
 
 
-@pytest.mark.parametrize(("per_s", "workers"), [(50, 16), (100, 40), (40, 16)])
-def test_the_ceiling_has_room_for_what_the_gain_was_worth(per_s: int, workers: int) -> None:
+@pytest.mark.parametrize(("per_s", "workers"), [(50, 8), (100, 35), (40, 8)])
+def test_the_ceiling_is_what_the_probe_tries_first(per_s: int, workers: int) -> None:
     assert after_step(8, per_s=per_s).close(CHECK).workers == workers
 
 
-@pytest.mark.parametrize(("found_per_s", "workers"), [(100.0, 20), (80.0, 40)])
-def test_fewer_workers_that_were_found_to_be_enough_are_the_ceiling_while_nothing_has_changed(
+@pytest.mark.parametrize(("found_per_s", "workers"), [(100.0, 32), (80.0, 35)])
+def test_workers_that_were_found_to_be_enough_are_the_ceiling_while_nothing_has_changed(
     found_per_s: float, workers: int
 ) -> None:
     probe = Probe(enough=20, per_s=found_per_s)
@@ -193,7 +193,7 @@ def test_a_part_of_a_cycle_is_no_baseline_for_a_gain_of_half_the_promise() -> No
 
     capped = after_part_of_a_cycle(36, CHECK.max_cycles, per_s=90)
     assert capped.judge(CHECK) is Verdict.NO_GAIN
-    assert capped.close(CHECK).workers == 25
+    assert capped.close(CHECK).workers == 23
 
 
 @pytest.mark.parametrize(("finished", "verdict"), [(79, Verdict.NO_GAIN), (40, Verdict.UNDECIDED)])
@@ -202,11 +202,10 @@ def test_a_baseline_of_one_cycle_counts_without_what_was_begun_before_it(
 ) -> None:
     state = saturated(saturated(Ceiling(), 1, workers=16, per_s=0), 1, workers=16, per_s=finished)
     known = Demand(finished=1_000.0, worker_s=16_000 / finished)
-    trial = saturated(state.step_up(known, CHECK), CHECK.max_cycles - 1, workers=32, per_s=finished)
+    trial = saturated(state.step_up(known, CHECK), 5, workers=32, per_s=finished)
     assert trial.judge(CHECK) is Verdict.UNDECIDED
 
-    seen = Reading(at_s=0, backlog=9_000, workers=32, busy=32, finished_total=0)
-    last = trial.observe(seen, 1.0, finished, CHECK)
+    last = saturated(trial, CHECK.max_cycles - 5, workers=32, per_s=finished)
 
     assert last.judge(CHECK) is verdict
     assert (last.before is None) is (verdict is Verdict.UNDECIDED)
@@ -239,6 +238,17 @@ def test_a_step_whose_promise_is_within_the_noise_gets_no_verdict() -> None:
 
     assert small.before is None
     assert large.judge(CHECK) is Verdict.NO_GAIN
+
+
+@pytest.mark.parametrize(("workers", "cycles"), [(64, 6), (40, 6), (39, CHECK.max_cycles)])
+def test_less_proof_is_enough_after_six_cycles_of_a_step_by_a_quarter_or_more(
+    workers: int, cycles: int
+) -> None:
+    before = saturated(Ceiling(), 4, workers=32, per_s=100).step_up(KNOWN, CHECK)
+
+    trial = saturated(before, cycles - 1, workers=workers, per_s=100)
+    assert trial.judge(CHECK) is Verdict.UNDECIDED
+    assert saturated(trial, 1, workers=workers, per_s=100).judge(CHECK) is Verdict.NO_GAIN
 
 
 def test_the_calm_count_is_that_before_the_backlog() -> None:
