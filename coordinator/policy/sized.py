@@ -22,6 +22,7 @@ from coordinator.policy.gain_check import GainCheckSettings, Verdict
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
 _LOW, _HIGH = 0.4, 0.75  # square roots of the load, below and above it
+_ANY = 10**9  # workers: more than there can be
 _KNOWN_JOBS = 20  # finished, before their service time is believed
 
 
@@ -199,16 +200,9 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         if ceiling.careful and ceiling.before is not None:
             return hold("still measuring whether the last step helps", "gain_check")
         wanted, clamps = size.least, tuple[str, ...]()
-        known = state.demand.finished >= _KNOWN_JOBS
-        judged = ceiling.can_judge(state.demand, settings.gain_check)
         unsure = int(settings.step_factor**2 * max(ceiling.calm, settings.step_workers))
-        if ceiling.careful or not known or not judged:
-            factor = ATTEMPT if ceiling.careful else settings.step_factor
-            step = max(int(target * factor), target + settings.step_workers)
-            if not ceiling.careful and ceiling.knows_older(state.demand):
-                step = max(step, unsure)
-            wanted = min(wanted, max(step, target + 1))
-            clamps = ("step",) if wanted < size.least else ()
+        if wanted > (step := self._step(state, unsure)):
+            wanted, clamps = step, ("step",)
         if wanted > unsure and ceiling.is_unsure(state.demand, settings.gain_check):
             if unsure < ATTEMPT * target:
                 return hold("still measuring whether the last step helps", "gain_check")
@@ -224,6 +218,21 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             replace(state, target=wanted, ceiling=stepped), target, limits, size.why, clamps,
             wanted=size.least if clamps else wanted, figures=size.work,
         )  # fmt: skip
+
+    def _step(self, state: SizedState, unsure: int) -> int:
+        """Return the count that one step may reach: any, once a step of any size can be judged.
+
+        unsure: that of a step after which little would be known.
+        """
+        settings, target, ceiling, demand = self.settings, state.target, state.ceiling, state.demand
+        judged = ceiling.can_judge(demand, settings.gain_check)
+        if judged and demand.finished >= _KNOWN_JOBS and not ceiling.careful:
+            return _ANY
+        factor = ATTEMPT if ceiling.careful else settings.step_factor
+        step = max(int(target * factor), target + settings.step_workers, target + 1)
+        if not ceiling.careful and ceiling.knows_older(demand):
+            step = max(step, unsure)
+        return step
 
     def _shrink(self, state: SizedState, size: _Size, elapsed_s: float, limits: Limits) -> Decision:
         settings, target = self.settings, state.target
