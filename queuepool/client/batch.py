@@ -12,6 +12,7 @@ from queuepool.client.arguments import check_wait
 from queuepool.client.batching import ask_home
 from queuepool.client.effects import Call, Pause, Steps
 from queuepool.client.flows.cancelling import cancel_all
+from queuepool.client.flows.trees import tree_of
 from queuepool.client.handles import AsyncJobHandle, JobHandle
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask, following
@@ -20,13 +21,11 @@ from queuepool.errors.escaping import shown
 from queuepool.models import JobId
 from queuepool.models.flows import BatchResult, BatchState, BatchStatus, BatchTree
 from queuepool.protocol.batches import MAX_JOBS, home_of_batch, is_batch
-from queuepool.protocol.graphs import read_graph
 from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.flows import verbs as flow
 
 _PAGE, _AHEAD = 128, 4  # results in a page; pages asked for in one round trip
-_DEPTH, _NODES = 20, 1000  # of a tree
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 
 
@@ -70,17 +69,6 @@ class _Batch:
     def _status(self, name: str) -> Steps[BatchStatus]:
         found: BatchStatus = yield from ask_home(self._network.config, name, flow.batch(name))
         return found
-
-    def _tree(self, name: str, depth: int, left: list[int]) -> Steps[BatchTree]:
-        status: BatchStatus = yield from self._status(name)
-        inner: list[BatchTree] = []
-        graph = read_graph(status.graph) if status.part == "f" else None
-        within = status.inner if graph is None else [step.batch for step in graph.steps]
-        for each in within if depth < _DEPTH else ():
-            if left[0] > 0 and is_batch(each):
-                left[0] -= 1
-                inner += ((yield from self._tree(each, depth + 1, left)),)
-        return BatchTree(status, tuple(inner))
 
     def _wait(self, timeout_s: float) -> Steps[BatchStatus]:
         deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
@@ -162,7 +150,7 @@ class Batch(_Batch):
 
     def tree(self) -> BatchTree:
         """Return its status and that of the batches in it, at most 1,000 of them."""
-        return self._network.do(self._tree(self.name, 0, [_NODES]))
+        return self._network.do(tree_of(self._network.config, self.name))
 
     def wait(self, *, timeout_s: float = 30.0) -> BatchStatus:
         """Wait until it has concluded: its continuation was let go, died or was cancelled.
@@ -212,7 +200,7 @@ class AsyncBatch(_Batch):
 
     async def tree(self) -> BatchTree:
         """Return its status and that of the batches in it."""
-        return await self._network.do(self._tree(self.name, 0, [_NODES]))
+        return await self._network.do(tree_of(self._network.config, self.name))
 
     async def wait(self, *, timeout_s: float = 30.0) -> BatchStatus:
         """Wait until it has concluded. Raises WaitTimeoutError."""
