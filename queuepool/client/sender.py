@@ -95,19 +95,20 @@ class Sender:
         self,
         chunks: Iterable[Chunk],
         held: Mapping[bytes, Chunk],
-        stops: Callable[[], Steps[bool]] | None = None,
+        stops: Callable[[int], Steps[bool]] | None = None,
     ) -> Steps[EnqueueResults]:
         """Send all chunks in batches; return one result per job.
 
-        held: consumed jobs that are not in a chunk yet. stops: asked after each batch whether it is
-        the last one. Results and errors are those of queuepool.client.pipeline.Bulk.send_all.
+        held: consumed jobs that are not in a chunk yet. stops: asked after each batch, of so many
+        chunks, whether it is the last one. Results and errors are those of
+        queuepool.client.pipeline.Bulk.send_all.
         """
         results, gathered = self.new_results(), dict[bytes, list[Chunk]]()
         batches = Source(batched(chunks, gathered, together=bool(self.confirmation.verbs)))
         try:
             for batch in batches:
                 yield from self.batch(batch, results)
-                if stops is not None and (yield from stops()):
+                if stops is not None and (yield from stops(len(batch))):
                     break
         except BaseException as error:
             note_end(error, results, batches, gathered, held)

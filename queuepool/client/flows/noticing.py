@@ -11,23 +11,24 @@ from queuepool.protocol.batches import home_of_batch
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.flows import verbs as flow
 
-_EVERY = 5  # asks for one look: a look takes a round trip, as a chunk of 200 jobs does
+_EVERY = 5  # chunks for one look: a look takes a round trip, as a chunk of 200 jobs does
 
 
-def noticing(config: PoolConfig, name: str) -> Callable[[], Steps[bool]]:
-    """Return steps to be run after each chunk: whether a batch is known to be cancelled.
+def noticing(config: PoolConfig, name: str) -> Callable[[int], Steps[bool]]:
+    """Return steps to be run after so many chunks more: whether a batch is known to be cancelled.
 
     A home that does not answer, or that has moved, is not asked again by them: whoever adds jobs
     looks once more after the last one, and that waits for an answer.
     """
     slot, pool = home_of_batch(name)
-    asked, answers = 0, True
+    looks_at, sent, answers = 1, 0, True
 
-    def is_cancelled() -> Steps[bool]:
-        nonlocal asked, answers
-        asked += 1
-        if not answers or asked % _EVERY != 1:
+    def is_cancelled(chunks: int) -> Steps[bool]:
+        nonlocal looks_at, sent, answers
+        sent += chunks
+        if not answers or sent < looks_at:
             return False
+        looks_at = sent - (sent - 1) % _EVERY + _EVERY
         view = config.topology.view
         verb = flow.by_route(flow.batch(name), view.version_for(slot))
         replies = yield Call(view.place_of_slot(slot), [verb], pool=pool)
