@@ -22,7 +22,6 @@ from typing import Any
 from coordinator.core.moves.copying import Copied, Side, copying, copying_batch
 from coordinator.loop.settling import Settler
 from queuepool.client.pool import QueuePool
-from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from queuepool.protocol.batches import home_of_batch, is_batch
 from queuepool.routing.moves import Move
@@ -197,8 +196,9 @@ class Carrier:
         Returns the groups that are not all there. moved: told how many jobs are there. No batch is
         concluded meanwhile, since that would move its continuation.
         """
-        if source.pool != DEFAULT_POOL:
-            self._paced(self._pool.add_to, dest, source.pool)
+        if not found.slots and not found.batches:
+            return []
+        Settler(self._pool, self._paced).settle_pool(source, dest)
         sides = {Side.A: source, Side.B: self._pool.partition(dest, source.pool)}
         names = list(found.batches)
         for i in range(0, len(names), move.MAX_JOBS):

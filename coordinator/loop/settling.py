@@ -28,12 +28,30 @@ class Settler:
         """Let the places that jobs go to know what the ones there are know; may be repeated."""
         for number in move.to:
             for place in self._pool.places(number):
-                self._settle_pool(place, new_place(number))
+                self._settle_hold(place, new_place(number))
                 self._settle_tenants(place, (new_place(number),))
                 self._settle_tasks(place, (new_place(number),))
-        for place in () if move.to else self._pool.places(0):
-            self._settle_tenants(place, range(move.before, move.partitions))
-            self._settle_tasks(place, range(move.before, move.partitions))
+        numbers = () if move.to else range(move.before, move.partitions)
+        for place in self._one_of_each_pool(move.before) if numbers else ():
+            self._settle_tenants(place, numbers)
+            self._settle_tasks(place, numbers)
+
+    def _one_of_each_pool(self, before: int) -> list[Partition]:
+        """Return a place of each pool in the partitions that were there before."""
+        found: dict[str, Partition] = {}
+        for place in self._pool.places():
+            if place.number < before:
+                found.setdefault(place.pool, place)
+        return list(found.values())
+
+    def settle_pool(self, source: Partition, number: int) -> None:
+        """Let a partition have this pool; one that had it not is told what is known here."""
+        if source.pool == DEFAULT_POOL:
+            return
+        if source.pool not in {place.pool for place in self._pool.places(number)}:
+            self._settle_tenants(source, (number,))
+            self._settle_tasks(source, (number,))
+        self._paced(self._pool.add_to, number, source.pool)
 
     def clear(self, places: Iterable[Partition]) -> None:
         """Release what is held in places that are no more, and forget settings of tenants."""
@@ -87,7 +105,7 @@ class Settler:
         name = id_bytes(task).decode("utf-8", "replace")
         self._paced(place.run, produce.hold_task(name, on=on, version=produce.ANY_VERSION))
 
-    def _settle_pool(self, source: Partition, number: int) -> None:
+    def _settle_hold(self, source: Partition, number: int) -> None:
         """Let the new place of a partition have this pool, held if it is held here."""
         if source.pool != DEFAULT_POOL:
             self._paced(self._pool.add_to, number, source.pool)
