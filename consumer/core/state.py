@@ -26,8 +26,8 @@ class State:
 
     promote_s, reconcile_s, gates_s, poll_s: the next promotion, reading of the in-flight set and of
     the gates, and claim without a reason. untold_s, batches_s: the next look at what is to be told
-    to batches, and at batches. overdue: batches may be, so no delayed job is made due, as it may be
-    the continuation of one. work_expected: a claim would find something, as far as is
+    to batches, and at batches. overdue: batches may be, at first, so no delayed job is made due: it
+    may be the continuation of one. work_expected: a claim would find something, as far as is
     known. released: tasks were released, so their jobs are to be made due; rousing: that goes on.
     alive: workers, as the loop sees them. spare: slots beyond the target, see `slots`.
     looks: gates are to be read while nothing is claimed (see Gatekeeper.unsure).

@@ -50,6 +50,7 @@ class Tell(Step):
         self._calls: list[HomeCall] = []
         self._asked_s = 0.0
         self._pause_s = _PAUSE_S
+        self._was_overdue = state.overdue
 
     def due_s(self, now_s: float) -> float:
         state = self._state
@@ -75,7 +76,7 @@ class Tell(Step):
             return
         state, due_ms = self._state, reply.next_due_ms
         state.batches_s = turn.replied_s + LOOK_EVERY_S
-        state.overdue = due_ms == 0
+        state.overdue = state.overdue and due_ms == 0
         if due_ms is not None:
             state.batches_s = min(state.batches_s, turn.replied_s + due_ms / 1000)
         if reply.fired:
@@ -85,11 +86,11 @@ class Tell(Step):
 
     def on_failure(self, turn: Turn, now_s: float) -> None:
         """Let delayed jobs go: they must not wait for what a server refuses."""
-        self._state.overdue = False
+        self._was_overdue, self._state.overdue = self._state.overdue, False
 
     def on_no_reply(self, turn: Turn, now_s: float) -> None:
-        """Let them wait if this was to be found out."""
-        self._state.overdue = now_s >= self._state.batches_s
+        """Let them wait on."""
+        self._state.overdue = self._was_overdue
 
     @property
     def busy(self) -> bool:

@@ -44,3 +44,24 @@ def test_delayed_jobs_run_although_batches_cannot_be_concluded() -> None:
         world.clock.advance(1)
 
     assert set(ids) <= set(world.runs)
+
+
+def test_delayed_jobs_do_not_wait_for_batches_that_are_due_later() -> None:
+    world, _names = _after_an_outage(1)
+    world.settle()
+    for _ in range(150):  # all of them are concluded at once
+        then = After("then", deadline_s=60)
+        world.pool.enqueue_many("t", [{}], partition_key="g", then=then, delay_s=9000)
+    [job_id] = world.enqueue(1, delay_s=60.5)
+    world.clock.advance(60.1)
+    world.core.on_wake(b"f", world.now)
+    for _ in range(3):  # renews the lease, then concludes the first of them
+        world.turn()
+    assert world.core.state.batches_s <= world.now
+    world.clock.advance(1)
+
+    world.core.on_wake(b"d", world.now)
+    world.turn()
+    world.turn()
+
+    assert job_id in world.runs
