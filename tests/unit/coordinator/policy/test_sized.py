@@ -172,6 +172,21 @@ def test_the_ceiling_of_a_hidden_limit_comes_down_to_what_it_needs() -> None:
     assert score.wait_p99_s <= 1.03 * score.static_p99_s
 
 
+def test_no_fewer_than_the_minimum_are_tried_behind_a_hidden_limit() -> None:
+    jobs = Stream(
+        name="a",
+        arrivals=(Flow(from_s=0, until_s=40, per_s=30), Burst(at_s=20.5, count=3_000)),
+    )
+    bounds = Limits(min_workers=12, max_workers=64)
+    _, run = Scorecard(
+        Scenario(streams=(jobs,), hidden=Hidden(per_s=50), bounds=bounds, until_s=60)
+    ).score(POLICY)
+
+    taken = next(made for _, made in run.changes if "no gain" in made.reason)
+    assert taken.target == 12
+    assert taken.reason.endswith("whether 12 finish as many is being tried")
+
+
 @pytest.mark.parametrize("bulk_at_s", [10.1, 10.3, 10.5, 10.56, 10.7, 10.9, 10.97])
 def test_four_times_the_workers_are_the_most_before_the_first_verdict(bulk_at_s: float) -> None:
     bulk = Stream(name="bulk", service_s=0.05, arrivals=(Burst(at_s=bulk_at_s, count=4_400),))
