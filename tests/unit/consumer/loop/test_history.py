@@ -45,7 +45,8 @@ def test_every_attempt_of_a_job_is_on_record(registry: Registry, running: Runnin
     assert [run.end for run in (first, second, third)] == [RunEnd.FAILED] * 2 + [RunEnd.DONE]
     assert (first.type, first.message, third.type) == ("ValueError", "not yet", "")
     assert (first.task, first.group) == ("works_the_third_time", "k")
-    assert first.ended_ms < second.ended_ms < third.ended_ms
+    # The pool's clock jumps over the backoff, so attempts may end within one real millisecond.
+    assert first.ended_ms <= second.ended_ms <= third.ended_ms
     assert running.pool.inspect.history(job_id, most=1) == [third]
     assert running.pool.inspect.history("never") == []
 
