@@ -71,7 +71,8 @@ def test_a_pool_is_scaled_by_its_own_work_within_its_own_limits(
 
     assert plain.workers == 8  # has no work, and no command for it
     asked = api.ExplainRequest(partition=number, pool="video")
-    assert client.Explain(asked).explanations[0].decision.target == 3
+    # The command is sent before its decision is on record.
+    wait_until(lambda: client.Explain(asked).explanations[0].decision.target == 3)
     listed = client.ListDecisions(api.ListDecisionsRequest(partition=number, pool="video"))
     assert {one.target for one in listed.decisions} & {2, 3}
     targets = {one.target for one in client.ListDecisions(api.ListDecisionsRequest()).decisions}
