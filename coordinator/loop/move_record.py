@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from coordinator.loop.carrying import ChangedError, InterruptedMoveError
@@ -64,14 +64,19 @@ class MoveRecord:
 
     def _raise(self, found: RouteRecord, content: RouteRecord, above: int) -> None:
         """Let the record that was found say this, by a higher version than that."""
-        if not self._going():
-            raise InterruptedMoveError
         fields: dict[str, str] = route.contents(content)
         for version in range(found.version, above + 1):
-            changed, _ = self._run(operate.change_route(version, secrets.token_hex(8), fields))
-            if not changed:
-                raise ChangedError
+            self._write(version, fields)
             fields = {}
+
+    def _write(self, version: int, fields: Mapping[str, str]) -> int:
+        """Change the record of this version, and return its next one."""
+        if not self._going():
+            raise InterruptedMoveError
+        changed, new = self._run(operate.change_route(version, secrets.token_hex(8), fields))
+        if not changed:
+            raise ChangedError
+        return new
 
     def _run(self, verb: Verb[T]) -> T:
         server, key = self._pool.system
@@ -80,12 +85,7 @@ class MoveRecord:
     def change(self, record: RouteRecord, move: Move | None, **fields: str) -> int:
         """Change the record that was read, and follow it; return its version."""
         changes = {"move": move_text(move), **fields} if move is not None else fields
-        if not self._going():
-            raise InterruptedMoveError
-        verb = operate.change_route(record.version, secrets.token_hex(8), changes)
-        changed, version = self._run(verb)
-        if not changed:
-            raise ChangedError
+        version = self._write(record.version, changes)
         self._pool.route.follow()
         return version
 

@@ -62,9 +62,8 @@ class Ways:
 
     def _let_run(self, number: int, version: int) -> None:
         places = self._pool.places(number)
-        self._carrier.tell(
-            places, version
-        )  # the record has changed when it said what is waited for
+        # The record has changed when it said what is waited for
+        self._carrier.tell(places, version)
         self._carrier.thaw(places, version)
 
     def held_before(self, source: int, dest: int, slots: Collection[int]) -> bool:

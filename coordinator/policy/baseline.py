@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+_CHANCE = 2.0  # times what service times say was finished: if it was more, they are of other jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,3 +31,12 @@ class Baseline:
         if self.cautious or self.cycles >= 2:
             return 1.0
         return max(1 - self.workers / self.finished, 0.0)
+
+    def without_chance(self, service_s: float) -> Baseline:
+        """Return a short measurement, unless it is above what the jobs before it allow.
+
+        It may be high by chance, and the step would seem to miss its promise. service_s: theirs.
+        """
+        per_s = self.workers / service_s
+        chance = per_s < self.per_s <= _CHANCE * per_s
+        return replace(self, per_s=per_s) if chance else self

@@ -23,7 +23,6 @@ _LONGEST_JOB_S = 2.0  # longer ones say too little within the cycles that are co
 _FEWER = 0.9  # clearly fewer than this share of the completions: the jobs have changed
 _ANEW_S = 3.0  # for which a baseline is measured then; doubles if that happens again soon
 _OLDER_JOBS = 20.0  # finished before the last seconds: then their service times count, too
-_CHANCE = 2.0  # times what these say was finished: if it was more, they are of other jobs
 _LONG_CYCLES = 6  # with one count, after which one standard deviation is proof enough, not three
 _SURE_CYCLES, _SURE_JOBS = 3, 300.0  # of a baseline, and known jobs; with less, it says little
 _PROBE_S = 20.0  # by which a ceiling may last longer, for a probe
@@ -165,10 +164,7 @@ class Ceiling:
         found = self._measured(demand, settings)
         if found is None or self.window.cycles >= _SURE_CYCLES or not self.knows_older(demand):
             return found
-        # A short measurement may be high by chance, and the step would seem to miss its promise.
-        per_s = found.workers / demand.service_s
-        chance = per_s < found.per_s <= _CHANCE * per_s
-        return replace(found, per_s=per_s) if chance else found
+        return found.without_chance(demand.service_s)
 
     def _measured(self, demand: Demand, settings: GainCheckSettings) -> Baseline | None:
         window, recent = self.window, self.recent

@@ -26,6 +26,7 @@ from tests.contract import world as w
 
 EPOCH = 7
 KEYS = [f"k{n}" for n in range(12)]
+ORDER = {key: list(range(3)) for key in KEYS}  # of what `fill` enqueues
 
 
 class Died(BaseException):

@@ -9,19 +9,11 @@ import pytest
 from queuepool.models import RouteRecord
 from queuepool.routing.moves import Stage
 from queuepool.verbs.producer import route
-from tests.unit.coordinator.loop.moving import KEYS, Queue
+from tests.unit.coordinator.loop.moving import KEYS, ORDER, Queue
 
 pytestmark = pytest.mark.timeout(120)
 
 STEPS = [1, 2, 3, 4, 5, 99]
-ORDER = {key: list(range(3)) for key in KEYS}
-
-
-@pytest.fixture
-def queue() -> Queue:
-    made = Queue()
-    made.fill()
-    return made
 
 
 def stored(queue: Queue) -> RouteRecord | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from prometheus_client import CollectorRegistry
 
 from coordinator.loop.moving import Mover
@@ -13,13 +12,6 @@ from coordinator.telemetry.moves import Moves
 from queuepool.routing.moves import asked
 from queuepool.verbs.operator import verbs as operate
 from tests.unit.coordinator.loop.moving import Queue
-
-
-@pytest.fixture
-def queue() -> Queue:
-    made = Queue()
-    made.fill()
-    return made
 
 
 def values(board: MoveBoard) -> dict[str, float | None]:

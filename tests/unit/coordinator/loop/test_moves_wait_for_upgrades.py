@@ -14,18 +14,9 @@ from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.verbs import ANY_VERSION
 from tests.contract import world as w
-from tests.unit.coordinator.loop.moving import KEYS, Died, Queue
+from tests.unit.coordinator.loop.moving import KEYS, ORDER, Died, Queue
 
 pytestmark = pytest.mark.timeout(120)
-
-ORDER = {key: list(range(3)) for key in KEYS}
-
-
-@pytest.fixture
-def queue() -> Queue:
-    made = Queue()
-    made.fill()
-    return made
 
 
 def old_owner(queue: Queue, number: int, *, host: str = "old:1") -> OwnedPartition:

@@ -19,18 +19,9 @@ from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.verbs import ANY_VERSION
 from tests.contract import world as w
-from tests.unit.coordinator.loop.moving import KEYS, Died, Queue
+from tests.unit.coordinator.loop.moving import KEYS, ORDER, Died, Queue
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
-
-ORDER = {key: list(range(3)) for key in KEYS}
-
-
-@pytest.fixture
-def queue() -> Queue:
-    made = Queue()
-    made.fill()
-    return made
 
 
 def test_partitions_grow_and_shrink_and_jobs_keep_their_order(queue: Queue) -> None:

@@ -13,11 +13,9 @@ from queuepool.models.places import new_place
 from queuepool.routing.moves import Move, Stage, asked, asked_to
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
-from tests.unit.coordinator.loop.moving import KEYS, Died, Mortal, Queue
+from tests.unit.coordinator.loop.moving import KEYS, ORDER, Died, Mortal, Queue
 
 pytestmark = pytest.mark.thorough
-
-ORDER = {key: list(range(3)) for key in KEYS}
 
 
 @pytest.fixture
