@@ -32,13 +32,15 @@ ALL_DEAD_KEPT = {
 class Rig:
     """A server without persistence and a pool on it. worker_cpu_s: of consumers that ended.
 
-    pids: of the server and of the consumers that run.
+    pids: of the server and of the consumers that run. roaming: run so many consumers, which share
+    the partitions, instead of one for each.
     """
 
     server: EmbeddedServer
     pool: QueuePool
     worker_cpu_s: float = 0.0
     pids: list[int] = field(default_factory=list)
+    roaming: int = 0
     _client: redis.Redis | None = field(default=None, repr=False)
 
     @property
@@ -99,14 +101,12 @@ class Rig:
             "CONSUMER_LOG_LEVEL": "WARNING",
         }
         command = [sys.executable, "-m", "consumer", "--partition"]
-        processes = [
-            subprocess.Popen([*command, str(p.number)], env=environment) for p in partitions
-        ]
+        wanted = ["auto"] * self.roaming or [str(partition.number) for partition in partitions]
+        processes = [subprocess.Popen([*command, which], env=environment) for which in wanted]
         self.pids = [self.server.pid, *(process.pid for process in processes)]
         try:
-            for partition in partitions:
-                while partition.observe().owner is None:
-                    sleep(0.005)
+            while sum(one.observe().owner is not None for one in partitions) < len(wanted):
+                sleep(0.005)
             yield
         finally:
             self.pids = [self.server.pid]
@@ -133,13 +133,13 @@ class Rig:
 
 
 @contextmanager
-def rig(partitions: int = 1) -> Iterator[Rig]:
+def rig(partitions: int = 1, roaming: int = 0) -> Iterator[Rig]:
     """Yield a fresh rig."""
     with (
         EmbeddedServer(appendonly=False) as server,
         QueuePool(server.url, partitions=partitions) as pool,
     ):
-        made = Rig(server, pool)
+        made = Rig(server, pool, roaming=roaming)
         try:
             yield made
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
@@ -46,16 +46,26 @@ def exponential(per_s: float) -> Callable[[], float]:
 
 
 def measure(
-    r: Rig, jobs: int, *, gap_s: Callable[[], float], ms: float = 0.0, workers: int = 8
+    r: Rig,
+    jobs: int,
+    *,
+    gap_s: Callable[[], float],
+    ms: float = 0.0,
+    workers: int = 8,
+    keys: Sequence[str] = ("one",),
 ) -> list[float]:
-    """Return ms from call to start of `jobs` jobs that arrive gap_s() after one another."""
+    """Return ms from call to start of `jobs` jobs that arrive gap_s() after one another.
+
+    keys: they take turns.
+    """
     with tempfile.TemporaryDirectory(prefix="queuepool-bench-") as directory:
         path = Path(directory) / "latencies"
         with r.consumer(workers, app="benchmarks.starts", BENCH_LATENCIES=str(path)):
             due = monotonic()
-            for _ in range(jobs + _WARM_UP):
+            for n in range(jobs + _WARM_UP):
                 due += gap_s()
                 sleep(max(0.0, due - monotonic()))
-                r.pool.enqueue("begin", {"t": monotonic(), "ms": ms}, partition_key="one")
-            r.drain_per_s("one")
+                key = keys[n % len(keys)]
+                r.pool.enqueue("begin", {"t": monotonic(), "ms": ms}, partition_key=key)
+            r.drain_per_s(*keys)
         return [float(line) for line in path.read_text().splitlines()][_WARM_UP:]

@@ -27,7 +27,7 @@ class ConsumerSettings(BaseSettings):
     partition: str = setting("auto", "A partition number, or auto: any free one.")
     roaming: bool = setting(
         True,
-        "With CONSUMER_PARTITION=auto: leave an idle partition for one with work and no owner.",
+        "With CONSUMER_PARTITION=auto: share the time with partitions that have work and no owner.",
     )
     processes: int = setting(
         1, "Consumers that this process starts and supervises, each with its own partition.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.measures import costs, fairness, history, lanes, parts, throughput, waiting
+from benchmarks.measures import costs, fairness, history, lanes, parts, sharing, throughput, waiting
 
 Figures = dict[str, float]
 Measure = Callable[[int], Figures]
@@ -31,11 +31,16 @@ MEASURES: dict[str, tuple[Measure, int]] = {
     "lanes": (lanes.lanes, 50_000),
     "pools": (lanes.pools, 20_000),
     "history": (history.history, 100_000),
+    "spread": (sharing.spread, 100_000),
+    "trickle": (sharing.trickle, 30),
+    "busy": (sharing.busy, 6_400),
 }
 
 # Of docs/performance.md, and the measures that each needs
 TABLES: Mapping[str, Sequence[str]] = {
-    "bench": [name for name in MEASURES if name not in ("lanes", "pools", "history")],
     "bench-lanes": ["lanes", "pools"],
     "bench-history": ["history"],
+    "bench-sharing": ["spread", "trickle", "busy"],
 }
+_APART = {name for names in TABLES.values() for name in names}
+TABLES = {"bench": [name for name in MEASURES if name not in _APART], **TABLES}

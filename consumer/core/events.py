@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from consumer.core.commands import Refused
     from consumer.core.jobs import Outcome
     from queuepool.models import AuditReport, Command
-    from queuepool.verbs.owner.verbs import Acquired, Recovered, Renewal
+    from queuepool.verbs.owner.verbs import Acquired, Ownership, Recovered, Renewal
 
 
 class StandingBy(Struct, frozen=True):
@@ -123,6 +123,14 @@ class Draining(Struct, frozen=True):
 
     running: int
     seconds: float
+
+
+class Leaves(Struct, frozen=True):
+    """No more claims here: work waits elsewhere without an owner; running jobs end first."""
+
+    ownership: Ownership
+    running: int
+    wanted: int
 
 
 class HandsBack(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """The life of a consumer: stand by, own a partition, run its jobs, drain, release. Pure.
 
     standing by --acquire--> owning --stop--> draining --all ended, or deadline--> released
+                               |--work elsewhere-^       (see roaming: no deadline)
                                |                 |
                                +----- FENCED ----+--> FencedError: the process must end
 
@@ -17,6 +18,7 @@ lease may be over.
 from __future__ import annotations
 
 from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING
 
 from consumer.core import events
@@ -116,7 +118,6 @@ class ConsumerLife:
         yield from self._own(core, turns)
         core.drain(self._clock())
         core.hand_back(workers.withdraw(), self._clock())
-        self._emit(events.Draining(core.open, self._settings.drain_s))
         if (yield from self._drain(core, bell, turns)):
             yield from self._end(core, turns)
 
@@ -147,10 +148,13 @@ class ConsumerLife:
 
     def _own(self, core: Core, turns: TurnLoop) -> Steps[None]:
         listened_s, roaming = self._clock(), self._roaming
+        if roaming is not None:
+            roaming.arrive(core.ownership.partition)
         while not (self._stopping() or core.state.lease.to_end):
             wait_s = yield from turns.turn()
             if roaming is not None:
-                if roaming.is_idle(core) and (yield from roaming.look(core)):
+                due = roaming.is_due(core, rests=wait_s > 0)
+                if due and (yield from roaming.look(core)):
                     break
                 wait_s = roaming.wait_s(wait_s)
             if wait_s > 0 or self._clock() - listened_s > _LISTEN_EVERY_S:
@@ -167,11 +171,25 @@ class ConsumerLife:
             tau_s=self._settings.checkpoint_tau_s,
         )
 
+    def _announce(self, core: Core) -> bool:
+        """Say that it drains; return whether running jobs have a deadline."""
+        wanted = self._roaming.wanted if self._roaming is not None else []
+        if wanted:
+            self._emit(events.Leaves(core.ownership, core.open, wanted[0]))
+        else:
+            self._emit(events.Draining(core.open, self._settings.drain_s))
+        return not wanted
+
     def _drain(self, core: Core, bell: Bell, turns: TurnLoop) -> Steps[bool]:
-        """Let jobs end until the deadline; returns False if nothing is left to send."""
-        deadline = self._clock() + self._settings.drain_s
-        released = False
+        """Let jobs end until the deadline; returns False if nothing is left to send.
+
+        One that leaves for work elsewhere has no deadline until the process is stopped.
+        """
+        hurries, released = self._announce(core), False
+        deadline = self._clock() + self._settings.drain_s if hurries else inf
         while self._clock() < deadline:
+            if not hurries and self._stopping():
+                hurries, deadline = True, self._clock() + self._settings.drain_s
             wait_s = yield from turns.turn()
             if core.settled(self._clock()) or (turns.failing and not core.claimed):
                 break  # a lost claim may be in flight, but the server is down: it will be recovered

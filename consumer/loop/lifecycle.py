@@ -95,9 +95,9 @@ class Consumer:
     def run(self) -> None:
         """Own one partition at a time, until stopped. Raises FencedError if it was replaced."""
         candidates = self._first_candidates()
+        roaming = self._new_roaming(candidates)
         try:
             while True:
-                roaming = self._new_roaming(candidates)
                 life = self._new_life(candidates, roaming)
                 self._drive(life)
                 if self.workers is not None and not life.handed_back:

@@ -12,6 +12,7 @@ from queuepool.errors.escaping import id_text, shown
 from queuepool.models.places import DEFAULT_POOL, place_text
 
 _TASKS = 1000  # whose absence is logged, once each
+_SHARE_AGAIN_S = 60.0
 
 
 class EventLog:
@@ -26,6 +27,7 @@ class EventLog:
         self._standing_by = False
         self._failures = FailureLog(self._log)
         self._unknown: set[str] = set()  # tasks that a line has named
+        self._level, self._changes, self._share_again_s = logging.INFO, 0, 0.0
 
     @singledispatchmethod
     def listen(self, event: object) -> None:
@@ -42,7 +44,8 @@ class EventLog:
     @listen.register
     def _(self, event: events.Owns) -> None:
         ownership = event.acquired.ownership
-        self._log.info(
+        self._log.log(
+            self._level,
             "owns %s with %d workers", ownership, event.workers,
             extra={"epoch": ownership.epoch, "books_to_recover": event.acquired.epochs_to_recover},
         )  # fmt: skip
@@ -144,9 +147,25 @@ class EventLog:
 
     @listen.register
     def _(self, event: events.Draining) -> None:
+        self._level = logging.INFO
         self._log.info(
             "draining: %d running jobs have %g s to finish", event.running, event.seconds
         )
+
+    @listen.register
+    def _(self, event: events.Leaves) -> None:
+        """Log that it begins to share its time, or still does: changes may come by the dozen."""
+        self._changes += 1
+        if (now_s := monotonic()) < self._share_again_s:
+            self._level = logging.DEBUG
+            return
+        self._level = logging.INFO
+        self._log.info(
+            "leaves %s for partition %s, where jobs wait without an owner; left a partition "
+            "%d times since it last said so: more consumers would own more partitions",
+            event.ownership, place_text(event.wanted, self._pool), self._changes,
+        )  # fmt: skip
+        self._changes, self._share_again_s = 0, now_s + _SHARE_AGAIN_S
 
     @listen.register
     def _(self, event: events.Stopped) -> None:
@@ -158,4 +177,4 @@ class EventLog:
             )  # fmt: skip
         else:
             place = place_text(event.partition, self._pool)
-            self._log.info("partition %s released; all jobs finished", place)
+            self._log.log(self._level, "partition %s released; all jobs finished", place)

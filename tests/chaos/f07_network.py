@@ -23,6 +23,7 @@ _FENCED = 3
 _FAR = 400  # jobs of the producer behind the network
 _WORKERS, _LONG = 2, 30  # so many long jobs take two workers longer than a lease
 _IN_STEP_S, _HASTE_S = 0.002, 0.3
+_CUT_S = 1.0  # a standby waits for 1.4 s, see docs/protocol.md#takeover
 Blow = Callable[[Proxy], None]
 
 
@@ -189,6 +190,34 @@ def _reconnecting(trial: Trial) -> Result:
     )
 
 
+def _cut_briefly(trial: Trial) -> Result:
+    """Cut the owner off for a second, again and again, beside a standby that is not."""
+    cuts = 2 if trial.quick else 50
+    said: list[str] = []
+    back_s = []
+    with Rig(trial.directory, binary=engine(trial.number)) as rig:
+        near = rig.proxy()
+        owner = rig.consumer(url=near.url, lease_s=10)
+        assert rig.owner() is owner
+        rig.consumer(lease_s=10).says("standing by")
+        epoch = [place.owner.epoch for place in rig.observe() if place.owner]
+        for n in range(cuts):
+            since_ns = monotonic_ns()
+            rig.enqueue(f"running-{n}", 8, ms=500)
+            rig.first_begin(since_ns, owner.pid)
+            near.cut()
+            rig.enqueue(f"amid-{n}", 8, ms=1)
+            pause(_CUT_S)
+            healed_ns = monotonic_ns()
+            near.healthy()
+            back_s.append(rig.first_begin(healed_ns, owner.pid))
+            rig.drained(16 * (n + 1))
+        if [place.owner.epoch for place in rig.observe() if place.owner] != epoch:
+            said.append("a cut of a second cost the partition")
+        verdict = rig.verdict().also(said)
+    return Result(verdict=verdict, sums={"cuts": cuts}, peaks={"back after, s,": max(back_s)})
+
+
 def _tries(proxy: Proxy, from_s: float, until_s: float) -> list[float]:
     """Return when new connections were tried, from when the first haste is over.
 
@@ -222,5 +251,14 @@ FAULTS = [
         name="connections reset; two consumers reconnect",
         expected="no takeover, no duplicate; at most 4 connections, made out of step",
         procedure=_reconnecting,
+    ),
+    replace(
+        _BASE,
+        number="F7f",
+        name="cut off for 1 s, beside a standby",
+        expected="no takeover, no duplicate",
+        procedure=_cut_briefly,
+        runs=1,
+        quick=False,
     ),
 ]

@@ -1,4 +1,4 @@
-"""One consumer process serves all partitions, one after the other."""
+"""One consumer process serves all partitions, one after the other, also when all have work."""
 
 from __future__ import annotations
 
@@ -36,19 +36,47 @@ def test_an_idle_consumer_goes_where_work_waits(
     assert all(partition.audit().clean for partition in wide.partitions())
 
 
-def test_a_busy_consumer_stays(wide: QueuePool, consume: StartConsumer) -> None:
-    one = consume(partition="auto", partitions=PARTITIONS, workers=1, max_workers=1, lease_s=60)
+def test_a_busy_consumer_shares_its_time_and_lets_running_jobs_end(
+    wide: QueuePool, consume: StartConsumer, records: Records
+) -> None:
+    one = consume(
+        partition="auto", partitions=PARTITIONS, workers=2, max_workers=2, drain_s=0.1, lease_s=60
+    )
     wait_until(lambda: len(_owned(wide)) == 1)
     (busy,) = _owned(wide)
-    _enqueue(wide, busy.number, 30, ms=200)
-    other = (busy.number + 1) % PARTITIONS
+    others = [number for number in range(PARTITIONS) if number != busy.number]
+    _enqueue(wide, busy.number, 60, ms=400)
     wait_until(lambda: done(busy) > 0)
 
-    _enqueue(wide, other, 1)
-    wait_until(lambda: done(wide.partition(other)) == 1)
+    for number in others:
+        _enqueue(wide, number, 1)
+    wait_until(lambda: all(done(wide.partition(number)) == 1 for number in others))
+    assert 0 < done(busy) < 60
+    wait_until(lambda: done(busy) == 60)
 
-    assert done(busy) == 30
+    assert set(records.begun().values()) == {1}  # none was interrupted to run again
     assert one.is_running()
+    assert one.log.count("where jobs wait without an owner") == 1  # and no line for each change
+    assert all(partition.audit().clean for partition in wide.partitions())
+
+
+def test_a_partition_in_which_a_job_always_comes_soon_keeps_no_other_waiting(
+    wide: QueuePool, consume: StartConsumer
+) -> None:
+    consume(partition="auto", partitions=PARTITIONS, lease_s=60)
+    wait_until(lambda: len(_owned(wide)) == 1)
+    (first,) = _owned(wide)
+    other = wide.partition((first.number + 1) % PARTITIONS)
+
+    def come() -> bool:
+        """Let another job come to whichever of them is owned."""
+        for one in _owned(wide):
+            _enqueue(wide, one.number, 1, ms=20)
+        return done(other) > 3
+
+    _enqueue(wide, other.number, 1)
+
+    wait_until(come, interval_s=0.3)
 
 
 def test_a_consumer_that_is_told_to_stay_stays(wide: QueuePool, consume: StartConsumer) -> None:

@@ -9,7 +9,7 @@ from queuepool.telemetry.doctor.observed import Observed
 from queuepool.telemetry.doctor.rules.rule import MINUTE_S, lasting
 
 # A takeover is over 2 s after a crash and a lease (10 s) after a power loss; half as much again is
-# for a consumer that starts. Idle consumers that roam come within 2 s.
+# for a consumer that starts. Fewer consumers than partitions come one after the other.
 NO_OWNER_S = 15
 # A restart, and the restart of what was restarted too early, are part of a deployment.
 TAKEOVERS = 4

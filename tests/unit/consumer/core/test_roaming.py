@@ -1,4 +1,4 @@
-"""An owner leaves for work elsewhere only when it has none, and asks in bounded looks."""
+"""An owner leaves for work elsewhere at an idle moment or after its quantum; looks are bounded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,19 @@ import pytest
 
 from consumer.core.effects import Call
 from consumer.core.outages import Outages
-from consumer.core.roaming import IDLE_S, LOOK_S, Roaming, keep_up
+from consumer.core.roaming import (
+    GRACE_S,
+    IDLE_S,
+    LOOK_S,
+    LOOK_SHARE,
+    QUANTUM,
+    QUANTUM_S,
+    SHARE_S,
+    SOON_S,
+    START_S,
+    Roaming,
+    keep_up,
+)
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.testing import FakeClock
 
@@ -20,6 +32,8 @@ def core(
     partition: int = 0,
     *,
     claimed: bool = False,
+    started_s: float = 0.0,
+    job_s: float | None = 0.1,
     gates: bool = False,
     tells: bool = False,
     slots: int = 4,
@@ -27,7 +41,8 @@ def core(
     """Return what a roaming owner looks at."""
     known = {"mail": object()} if gates else {}
     return SimpleNamespace(
-        claimed={b"1": object()} if claimed else {},
+        claimed={b"1": SimpleNamespace(started_s=started_s)} if claimed else {},
+        prefetch=SimpleNamespace(job_s=job_s),
         in_flight=SimpleNamespace(has_unrecorded=False),
         tell=SimpleNamespace(busy=tells),
         ownership=SimpleNamespace(partition=partition),
@@ -44,6 +59,11 @@ def roaming_over(
     outages: Outages | None = None,
 ) -> Roaming:
     return Roaming(partitions, clock, numbers, outages=outages or Outages(10.0, clock))
+
+
+def due(roaming: Roaming, owner: Any) -> bool:
+    """Return whether it is time to look, for an owner of which no turn is due."""
+    return roaming.is_due(owner, rests=True)
 
 
 def look(roaming: Roaming, owner: Any, work: dict[int, Any]) -> tuple[bool, list[int]]:
@@ -64,45 +84,175 @@ def look(roaming: Roaming, owner: Any, work: dict[int, Any]) -> tuple[bool, list
         return end.value, asked
 
 
-def test_it_looks_after_it_was_idle_for_a_while_and_then_every_second() -> None:
+def test_idle_ones_look_every_second_and_those_with_idle_moments_ever_less_often() -> None:
     clock = FakeClock()
     roaming = roaming_over(range(3), clock, lambda: range(3))
-    assert not roaming.is_idle(core())
-    assert roaming.wait_s(60.0) == IDLE_S
+    assert not due(roaming, core())
+    assert roaming.wait_s(60.0) == START_S
+    clock.advance(START_S)
 
+    pauses = []
+    for _ in range(4):
+        assert due(roaming, core())
+        assert look(roaming, core(), {}) == (False, [1, 2])
+        assert not due(roaming, core())
+        pauses.append(roaming.wait_s(60.0))
+        assert not due(roaming, core(claimed=True))  # a job ran in between
+        clock.advance(pauses[-1])
+    assert pauses == pytest.approx([2 * SOON_S, 4 * SOON_S, 8 * SOON_S, 16 * SOON_S])
+
+    for _ in range(9):
+        look(roaming, core(), {})
     clock.advance(IDLE_S)
-
-    assert roaming.is_idle(core())
-    assert look(roaming, core(), {}) == (False, [1, 2])
-    assert not roaming.is_idle(core())
-    clock.advance(LOOK_S)
-    assert roaming.is_idle(core())
+    assert due(roaming, core())
+    look(roaming, core(), {})
+    assert not due(roaming, core())
+    assert roaming.wait_s(60.0) == LOOK_S
 
 
-def test_a_job_restarts_the_time() -> None:
+def test_one_with_work_looks_after_its_quantum_and_leaves_for_what_waits_for_longer() -> None:
     clock = FakeClock()
     roaming = roaming_over(range(3), clock, lambda: range(3))
+    roaming.arrive(0)
+    busy = core(claimed=True)
+    assert not due(roaming, busy)
+    assert roaming.wait_s(60.0) == QUANTUM_S
+    clock.advance(QUANTUM_S)
+    assert due(roaming, busy)
+
+    assert look(roaming, busy, {1: 2}) == (False, [1, 2])  # a standby may take it within 2 s
+    assert not due(roaming, busy)
+    assert roaming.wait_s(60.0) == GRACE_S
+    clock.advance(GRACE_S)
+
+    assert due(roaming, busy)
+    assert look(roaming, busy, {1: 2, 2: 2}) == (True, [1, 2])
+    assert roaming.wanted == [1]
+
+
+def test_one_with_work_does_not_leave_for_what_only_waits_for_limits() -> None:
+    clock = FakeClock()
+    roaming = roaming_over(range(3), clock, lambda: range(3))
+    for _ in range(4):
+        clock.advance(QUANTUM_S + SHARE_S)
+        assert due(roaming, core(claimed=True))
+        assert look(roaming, core(claimed=True), {1: 1, 2: 1})[0] is False
+
+
+def test_the_quantum_grows_with_the_age_of_running_jobs_and_the_time_of_a_change() -> None:
+    clock = FakeClock()
+    roaming = roaming_over(range(3), clock, lambda: range(3))
+    roaming.arrive(0)
+    long = core(claimed=True, started_s=clock())
+    work = {1: 2, 2: 2}
+    for _ in range(20):
+        clock.advance(SHARE_S)
+        assert due(roaming, long)
+        assert look(roaming, long, work) == (False, [])
+    short = core(claimed=True, started_s=clock())
+    due(roaming, short)
+    look(roaming, short, work)
+    clock.advance(GRACE_S)
+    due(roaming, short)
+    assert look(roaming, short, work)[0] is True
+
+    clock.advance(4.0)  # its last job took so long
+    roaming.arrive(1)
+    begun = core(partition=1, claimed=True, started_s=clock() + 100)
+    clock.advance(QUANTUM * 4.0 - 0.1)
+    assert due(roaming, begun)
+    assert look(roaming, begun, work) == (False, [])
+    clock.advance(0.1)
+    assert due(roaming, begun)
+    assert look(roaming, begun, work)[1] == [0, 2]
+
+
+def test_what_it_owned_longest_ago_comes_first() -> None:
+    clock = FakeClock()
+    roaming = roaming_over(range(5), clock, lambda: range(5))
+    work = dict.fromkeys(range(5), 2)
+    visits = []
+    here = 0
+    clock.advance(START_S)
+    for _ in range(10):
+        clock.advance(SOON_S)
+        roaming.arrive(here)
+        assert due(roaming, core(partition=here))
+        assert look(roaming, core(partition=here), work)[0] is True
+        visits.append(here)
+        here = roaming.wanted[0]
+
+    assert sorted(visits[:5]) == [0, 1, 2, 3, 4]
+    assert visits[5:] == visits[:5]
+
+
+def test_a_partition_that_had_nothing_to_run_is_left_alone_for_a_while() -> None:
+    clock = FakeClock()
+    roaming = roaming_over(range(3), clock, lambda: range(3))
+    look(roaming, core(), {1: 2})
+    roaming.arrive(1)
+    due(roaming, core(partition=1))
+    assert look(roaming, core(partition=1, job_s=None), {2: 2})[0] is True
+    roaming.arrive(2)
+
+    assert look(roaming, core(partition=2), {1: 2})[0] is False
     clock.advance(IDLE_S)
-    assert not roaming.is_idle(core(claimed=True))
-    assert not roaming.is_idle(core(tells=True))
-
-    clock.advance(IDLE_S - 0.01)
-    assert not roaming.is_idle(core())
-    clock.advance(0.01)
-
-    assert roaming.is_idle(core())
+    assert look(roaming, core(partition=2), {1: 2})[0] is True
 
 
-def test_one_whose_workers_start_is_not_idle_however_long_they_take() -> None:
+def test_looks_take_a_fiftieth_of_the_time_of_one_that_has_work() -> None:
+    clock = FakeClock()
+    roaming = roaming_over(range(3), clock, lambda: range(3))
+    clock.advance(START_S)
+    assert due(roaming, core())
+    steps = roaming.look(core())
+    with suppress(StopIteration):
+        next(steps)
+        while True:
+            clock.advance(0.1)
+            steps.send([[0]])
+    assert not due(roaming, core(claimed=True))
+
+    assert roaming.wait_s(60.0) == pytest.approx(0.2 / LOOK_SHARE)
+
+
+def test_an_owner_of_a_place_that_its_partition_left_goes_once_it_is_idle() -> None:
+    clock = FakeClock()
+    outages = Outages(10.0, clock)
+    roaming = Roaming([0], clock, lambda: [0], outages=outages, looks=False, has_moved=lambda: True)
+    for _ in range(3):
+        clock.advance(SHARE_S)
+        due(roaming, core(claimed=True))
+        assert look(roaming, core(claimed=True), {})[0] is False
+    clock.advance(IDLE_S)
+    assert due(roaming, core())
+
+    assert look(roaming, core(), {}) == (True, [])
+    assert roaming.retired
+    assert roaming.wanted == []
+
+
+def test_one_whose_workers_start_does_not_look_however_long_they_take() -> None:
     clock = FakeClock()
     roaming = roaming_over(range(3), clock, lambda: range(3))
     for _ in range(10):
-        clock.advance(IDLE_S)
-        assert not roaming.is_idle(core(slots=0))
+        clock.advance(SHARE_S)
+        assert not due(roaming, core(slots=0))
 
-    clock.advance(IDLE_S)
+    clock.advance(START_S)
 
-    assert roaming.is_idle(core())
+    assert due(roaming, core())
+
+
+def test_a_turn_that_is_due_and_batches_that_are_told_are_work() -> None:
+    clock = FakeClock()
+    roaming = roaming_over(range(3), clock, lambda: range(3))
+    roaming.arrive(0)
+    clock.advance(START_S)
+
+    assert not due(roaming, core(tells=True))
+    assert not roaming.is_due(core(), rests=False)
+    assert due(roaming, core())
 
 
 def test_it_leaves_for_work_first_and_then_for_what_waits_for_limits() -> None:
