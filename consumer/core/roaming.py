@@ -14,7 +14,8 @@ it owned longest ago comes first, so everything that waits has its turn.
   has work.
 - When a busy one leaves. It first lets its running jobs end, for as long as they take, and that
   time is lost. So its quantum is QUANTUM times what the last change took, or the age of the oldest
-  job that runs; and a partition without an owner for less than GRACE_S is left to a standby.
+  job that runs. A partition that others left less than GRACE_S ago is left to a standby, or to its
+  consumer that restarts; for one that it left itself it need not wait.
 - A partition that had nothing to run after all is not taken again for IDLE_S.
 
 Nobody leaves for the partition of an owner that may live although its lease is over, as after an
@@ -47,7 +48,7 @@ LOOK_S = 1.0
 SOON_S = 0.05
 SHARE_S = 5.0
 LOOK_SHARE = 0.02
-QUANTUM_S = 2.0  # at least
+QUANTUM_S = 1.0  # at least
 QUANTUM = 5
 GRACE_S = 2.5  # a crashed or restarted consumer is replaced within 2 s
 _AWAY_S = 5.0  # at least, until a server is asked again
@@ -81,7 +82,7 @@ class Roaming:
         self.retired = False
         self.wanted: list[int] = []
         self._owned_s: dict[int, float] = {}  # until when we owned a partition
-        self._vacant_s: dict[int, float] = {}  # since when looks find work and no owner there
+        self._vacant_s: dict[int, float] = {}  # since when it is known to have no owner
         self._empty_s: dict[int, float] = {}  # until when not to go to one that had nothing to run
         self._pause_s, self._change_s = SOON_S, 0.0
         self._since_s = self._busy_s = self._looked_s = clock()
@@ -147,7 +148,7 @@ class Roaming:
         found.sort(key=lambda one: (-one[0], self._owned_s.get(one[1], -inf), one[1]))
         self.wanted = [partition for _, partition in found]
         if self.wanted:
-            self._owned_s[own_one] = now_s
+            self._owned_s[own_one], self._vacant_s[own_one] = now_s, now_s - GRACE_S
             if not self._busy and core.prefetch.job_s is None:
                 self._empty_s[own_one] = now_s + IDLE_S
         return bool(self.wanted)
@@ -189,11 +190,7 @@ class Roaming:
                 now_s = self._clock()
                 self._again_s[server] = now_s + max(_AWAY_S, (now_s - asked_s) / _AWAY_SHARE)
                 break
-            if work < least:
-                self._vacant_s.pop(partition, None)
-                continue
-            self._vacant_s.setdefault(partition, asked_s)
-            if asked_s >= self._empty_s.get(partition, 0.0):
+            if work >= least and asked_s >= self._empty_s.get(partition, 0.0):
                 found.append((work, partition))
         return found
 
@@ -206,6 +203,10 @@ class Roaming:
             raise
         except QueuePoolError:
             return 0  # there is no such partition any more, for example
+        if found.work or found.epoch is None:
+            self._vacant_s.setdefault(partition, self._clock())
+        else:
+            self._vacant_s.pop(partition, None)
         if not found.work:
             self._outages.forget(partition)
             return 0

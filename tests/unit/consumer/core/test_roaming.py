@@ -120,7 +120,8 @@ def test_one_with_work_looks_after_its_quantum_and_leaves_for_what_waits_for_lon
     clock.advance(QUANTUM_S)
     assert due(roaming, busy)
 
-    assert look(roaming, busy, {1: 2}) == (False, [1, 2])  # a standby may take it within 2 s
+    # a standby may take it within 2 s
+    assert look(roaming, busy, {1: 2, 2: [0, 7]}) == (False, [1, 2])
     assert not due(roaming, busy)
     assert roaming.wait_s(60.0) == GRACE_S
     clock.advance(GRACE_S)
@@ -128,6 +129,32 @@ def test_one_with_work_looks_after_its_quantum_and_leaves_for_what_waits_for_lon
     assert due(roaming, busy)
     assert look(roaming, busy, {1: 2, 2: 2}) == (True, [1, 2])
     assert roaming.wanted == [1]
+
+
+def test_one_with_work_does_not_wait_for_others_to_take_what_it_left_itself() -> None:
+    clock = FakeClock()
+    roaming = roaming_over(range(3), clock, lambda: range(3))
+    roaming.arrive(0)
+    clock.advance(START_S)
+    assert due(roaming, core())
+    assert look(roaming, core(), {1: 2})[0] is True
+    roaming.arrive(1)
+    clock.advance(QUANTUM_S)
+
+    busy = core(partition=1, claimed=True)
+    assert due(roaming, busy)
+    assert look(roaming, busy, {0: [0, 7]})[0] is False  # another owns it now
+    clock.advance(2 * QUANTUM_S)
+    assert due(roaming, busy)
+    assert look(roaming, busy, {0: 2})[0] is False
+    clock.advance(GRACE_S)
+    assert due(roaming, busy)
+    assert look(roaming, busy, {0: 2})[0] is True
+
+    roaming.arrive(0)
+    clock.advance(QUANTUM_S)
+    assert due(roaming, core(claimed=True))
+    assert look(roaming, core(claimed=True), {1: 2})[0] is True
 
 
 def test_one_with_work_does_not_leave_for_what_only_waits_for_limits() -> None:
