@@ -3,20 +3,27 @@
     nobody --came--> a consumer --silent (its lease expired)--> back, or another one took over
     a consumer --left--> nobody
 
+A consumer that shares its time among partitions comes and leaves all the time, which would fill the
+log. So after MOVES looks of MOVES_IN with such a change one entry says so, and then none, until it
+stays.
+
 A consumer whose lease expired while it was stalled is fenced once another has taken over: what it
 still writes is refused.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict, deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coordinator.core.model import PartitionView
 from queuepool.models import Owner
 from queuepool.models.log import LogEntry, LogKind
 
 _EACH = 5  # changes of one kind in one look; more become one entry
+MOVES, MOVES_IN = 4, 60
+_PROCESSES = 1024  # that moved lately
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +38,11 @@ class OwnerChanges:
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen | None] = {}
+        self._movers = _Movers()
 
     def look(self, views: Iterable[PartitionView]) -> list[LogEntry]:
         """Return what changed; of a place that was not seen before, nothing."""
+        self._movers.next_look()
         found: dict[str, list[LogEntry]] = {}
         for view in views:
             if view.state is None or view.problem:
@@ -42,10 +51,51 @@ class OwnerChanges:
             now = None if owner is None else _Seen(owner.host, owner.epoch, owner.lease_ms > 0)
             if view.name in self._seen:
                 before = self._seen[view.name]
-                if now != before and (entry := _change(view, before, now, owner)) is not None:
+                entry = None if now == before else _change(view, before, now, owner)
+                if entry is not None and _is_move(before, now):
+                    entry = self._movers.told(entry)
+                if entry is not None:
                     found.setdefault(entry.what, []).append(entry)
             self._seen[view.name] = now
         return [entry for each in found.values() for entry in together(each, _EACH)]
+
+
+@dataclass(slots=True)
+class _Mover:
+    looks: deque[int] = field(default_factory=lambda: deque(maxlen=MOVES + 1))
+    said: bool = False
+
+
+class _Movers:
+    """Consumers that came and left lately, by their looks. For one thread."""
+
+    def __init__(self) -> None:
+        self._look = 0
+        self._movers: OrderedDict[str, _Mover] = OrderedDict()
+
+    def next_look(self) -> None:
+        """Count a look."""
+        self._look += 1
+
+    def told(self, entry: LogEntry) -> LogEntry | None:
+        """Note that a consumer came or left; return what to say of it."""
+        mover = self._movers.setdefault(entry.who, _Mover())
+        self._movers.move_to_end(entry.who)
+        if len(self._movers) > _PROCESSES:
+            self._movers.popitem(last=False)
+        if not mover.looks or mover.looks[-1] != self._look:
+            mover.looks.append(self._look)
+        while self._look - mover.looks[0] >= MOVES_IN:
+            mover.looks.popleft()
+        if len(mover.looks) <= MOVES:
+            mover.said = False
+            return entry
+        if mover.said:
+            return None
+        mover.said = True
+        return _entry(
+            "shares", entry.subject, entry.who, "it moves among partitions that have work"
+        )
 
 
 def together(entries: list[LogEntry], most: int) -> list[LogEntry]:
@@ -89,6 +139,12 @@ def _change(
     if now.alive and not before.alive:
         return _entry("back", subject, now.host, "its lease is renewed")
     return None
+
+
+def _is_move(before: _Seen | None, now: _Seen | None) -> bool:
+    """Return whether no lease ended: an owner released the place, or took what was free."""
+    same = before is not None and now is not None and before.epoch == now.epoch
+    return not same and (before is None or before.alive) and (now is None or now.alive)
 
 
 def _entry(what: str, subject: str, who: str, outcome: str) -> LogEntry:

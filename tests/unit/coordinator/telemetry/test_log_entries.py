@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from coordinator.core import events as e
 from coordinator.core.model import Mode, PartitionDecision, PartitionView, Snapshot
+from coordinator.core.owners import MOVES, MOVES_IN
 from coordinator.telemetry.entries import LogEntries
 from queuepool.models import Owner
 from queuepool.models.doctor import Finding, Severity
@@ -158,6 +159,35 @@ def test_consumers_that_come_leave_and_take_over_are_kept() -> None:
         "took over|partition 0|one:1|after two:2, which drains; version 0.2.0"
     ]
     assert desk.look(None) == ["left|partition 0|one:1|no consumer owns it"]
+
+
+def test_a_consumer_that_moves_all_the_time_is_told_once_until_it_stays() -> None:
+    desk = Desk()
+    desk.look(None, None)
+    told: list[str] = []
+    for epoch in range(5, 45, 2):
+        told += desk.look(replace(FIRST, epoch=epoch), None)
+        told += desk.look(None, replace(FIRST, epoch=epoch + 1))
+
+    assert {line.partition("|")[0] for line in told[:-1]} == {"came", "left"}
+    assert len(told) <= 2 * MOVES
+    assert told[-1].startswith("shares|partition ")
+    assert told[-1].endswith("|one:1|it moves among partitions that have work")
+
+    stays = replace(FIRST, epoch=99)
+    desk.look(stays, None)
+    for _ in range(MOVES_IN):
+        assert desk.look(stays, None) == []
+    assert desk.look(None, None) == ["left|partition 0|one:1|no consumer owns it"]
+
+
+def test_leases_that_end_are_told_however_often() -> None:
+    desk = Desk()
+    desk.look(None)
+    for epoch in range(5, 45):
+        desk.look(replace(FIRST, epoch=epoch))
+        gone = replace(FIRST, epoch=epoch, lease_ms=0)
+        assert [line.partition("|")[0] for line in desk.look(gone)] == ["silent"]
 
 
 def test_a_standby_watches_owners_and_writes_nothing() -> None:
