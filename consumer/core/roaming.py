@@ -114,7 +114,10 @@ class Roaming:
             self._due_s = now_s + IDLE_S
             return False
         in_flight = core.in_flight
-        self._busy = not rests or bool(core.claimed) or in_flight.has_unrecorded or core.tell.busy
+        self._busy = bool(core.claimed) or in_flight.has_unrecorded or core.tell.busy
+        if not (self._busy or rests):
+            self._due_s = now_s  # that turn may bring work, or only renew
+            return False
         if self._busy:
             self._busy_s = now_s
             self._due_s = max(self._next_s, self._since_s + QUANTUM_S)

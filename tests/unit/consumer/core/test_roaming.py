@@ -271,7 +271,20 @@ def test_one_whose_workers_start_does_not_look_however_long_they_take() -> None:
     assert due(roaming, core())
 
 
-def test_a_turn_that_is_due_and_batches_that_are_told_are_work() -> None:
+def test_turns_that_only_renew_are_no_work() -> None:
+    clock = FakeClock()
+    roaming = Roaming(
+        [0], clock, lambda: [0], outages=Outages(10.0, clock), looks=False, has_moved=lambda: True
+    )
+    for _ in range(10):
+        clock.advance(IDLE_S / 10)
+        assert not roaming.is_due(core(), rests=False)
+        assert roaming.wait_s(60.0) == 0.0
+    assert due(roaming, core())
+    assert look(roaming, core(), {})[0] is True
+
+
+def test_a_turn_that_is_due_and_batches_that_are_told_come_first() -> None:
     clock = FakeClock()
     roaming = roaming_over(range(3), clock, lambda: range(3))
     roaming.arrive(0)
