@@ -114,6 +114,7 @@ class ConsumerLife:
             clock=self._clock,
             draw=self._draw,
             homes=self._make_homes(),
+            roaming=self._roaming,
         )
         yield from self._own(core, turns)
         core.drain(self._clock())
@@ -153,8 +154,7 @@ class ConsumerLife:
         while not (self._stopping() or core.state.lease.to_end):
             wait_s = yield from turns.turn()
             if roaming is not None:
-                due = roaming.is_due(core, rests=wait_s > 0)
-                if due and (yield from roaming.look(core)):
+                if turns.roam(rests=wait_s > 0):
                     break
                 wait_s = roaming.wait_s(wait_s)
             if wait_s > 0 or self._clock() - listened_s > _LISTEN_EVERY_S:

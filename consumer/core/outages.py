@@ -61,16 +61,20 @@ class Outages:
         server, sent_s = self.server_of(partition), self._clock()
         try:
             replies: Sequence[Reply] = yield Call(partition, verbs)
-        except UnavailableError:
-            self._until_s[server] = inf
+        except UnavailableError as error:
+            self.note(server, sent_s, [error])
             raise
+        self.note(server, sent_s, replies)
+        return replies
+
+    def note(self, server: object, sent_s: float, replies: Sequence[Reply]) -> None:
+        """Learn from replies of a server that came now."""
         if any(isinstance(reply, UnavailableError) for reply in replies):
-            self._until_s[server] = inf  # it cannot write, for example
-            return replies
+            self._until_s[server] = inf  # or it cannot write, for example
+            return
         now_s = self._clock()
         if now_s - sent_s > self._late_s or self._until_s.get(server) == inf:
             self._until_s[server] = now_s + self._quiet_s
-        return replies
 
     def wait_s(self, partition: int) -> float:
         """Return for how long no owner there may be replaced; inf while its server is away."""

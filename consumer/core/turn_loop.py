@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from consumer.core.liveness import Liveness
     from consumer.core.outages import Outages
     from consumer.core.owner import Core
+    from consumer.core.roaming import Roaming
     from consumer.core.turn import Turn
     from queuepool.servers import Reply
     from queuepool.telemetry.events import Listener
@@ -48,8 +49,9 @@ class TurnLoop:
         clock: Callable[[], float],
         draw: Callable[[], float],
         homes: Homes | None = None,
+        roaming: Roaming | None = None,
     ) -> None:
-        self._homes = homes or NoHomes()
+        self._homes, self._roaming = homes or NoHomes(), roaming
         self._core, self._workers, self._bell, self._outages = core, workers, bell, outages
         self._liveness, self._emit, self._clock, self._draw = liveness, emit, clock, draw
         self._pause_s, self._retry_s = 0.05, 0.0
@@ -93,6 +95,16 @@ class TurnLoop:
             yield from self.disarm()  # it carries the old nonce
             return self._failed(error)
         return self._apply_replies(plan, replies)
+
+    def roam(self, *, rests: bool) -> bool:
+        """Look around if it is time; return whether to leave. rests: no turn is due."""
+        roaming = self._roaming
+        if roaming is None:
+            return False
+        calls = roaming.step(self._core, rests=rests)
+        if calls:
+            self._homes.send(calls)
+        return roaming.leaves
 
     def sleep(self, seconds: float) -> Steps[None]:
         """Sleep until a token, a ring, or the end of the time; apply an armed claim's result."""
@@ -192,7 +204,10 @@ class TurnLoop:
     def _mind_homes(self, now: float) -> None:
         state, homes = self._core.state, self._homes
         for call, reply in homes.take_replies():
-            if call.entries:
+            if call.looks:
+                if self._roaming is not None:
+                    self._roaming.on_answer(call, reply)
+            elif call.entries:
                 self._core.tell.on_answer(call, reply, now)
             else:
                 state.gatekeeper.on_reply(call, reply, now)

@@ -1,11 +1,9 @@
-"""Asks the homes of limits, and tells those of batches, beside the turns.
+"""Asks and tells other partitions beside the turns: homes of limits and batches, and looks.
 
-They may be on other servers, slow, or down.
-
-The owner's loop sends calls and takes replies; it never waits. Each server has a thread, started
-with the first call for it: a consumer without limits has none, and a server that does not answer
-delays no other one. Calls for one home keep their order; those that wait for a server go in one
-round trip. At most _MOST calls wait for a server: further ones fail at once, to be asked again.
+They may be on other servers, slow, or down. The owner's loop sends calls and takes replies; it
+never waits. Each server has a thread, started with the first call for it, so a server that does not
+answer delays no other one. Calls for one home keep their order; those that wait for a server go in
+one round trip. At most _MOST calls wait for a server: further ones fail at once, to be asked again.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from msgspec.structs import replace
 
 from consumer.core.limits.earlier import EVERY
 from consumer.core.limits.home_call import HomeCall
-from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.verbs.flows import verbs as flow
 
 if TYPE_CHECKING:
@@ -46,7 +44,11 @@ class LimitHomes:
         touched: dict[str, _Line] = {}
         for call in calls:
             for placed in self._placed(call):
-                name = self._pool.partition(placed.partition).server.name
+                try:
+                    name = self._pool.partition(placed.partition).server.name
+                except ConfigurationError as error:  # there is no such partition any more
+                    self._answer(placed, error)
+                    continue
                 line = self._lines.get(name)
                 if line is None:
                     line = self._lines[name] = _Line(self._pool, self._answer, self._ring)

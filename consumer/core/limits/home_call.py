@@ -1,4 +1,4 @@
-"""What an owner asks and tells the homes of limits and of batches, beside its turns. Pure."""
+"""What an owner asks and tells other partitions, mostly as homes of limits and batches. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class HomeCall(Struct, frozen=True):
     """One verb for the home of a limit; name "": for a partition, or EVERY one.
 
-    slot: of a batch instead, whose home is in this pool; entries: the ends that it tells.
+    slot: of a batch instead, whose home is in this pool; entries: the ends that it tells. looks: it
+    asks whether the partition has an owner (see roaming).
     """
 
     name: str
@@ -28,6 +29,7 @@ class HomeCall(Struct, frozen=True):
     slot: int | None = None
     pool: str = DEFAULT_POOL
     entries: tuple[bytes, ...] = ()
+    looks: bool = False
 
 
 def ask_for(share: Share, ownership: Ownership, definition: str, serial: int) -> HomeCall:

@@ -1,0 +1,28 @@
+"""What tests of looks share: answers to the calls of a look, as partitions would give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from consumer.core.limits.home_call import HomeCall
+
+OWNED = [0, 7]  # by the epoch 7, whose lease runs
+
+
+class Hears(Protocol):
+    """Whoever takes the answers."""
+
+    def on_answer(self, call: HomeCall, reply: Any) -> None: ...
+
+
+def answer(to: Hears, calls: Sequence[HomeCall], work: Mapping[int, Any]) -> list[int]:
+    """Answer calls; work: partition -> work, the whole reply, an error, or None for no answer.
+
+    Others have no work, and no owner. Returns which partitions were asked.
+    """
+    for call in calls:
+        reply = work.get(call.partition, 0)
+        if reply is not None:
+            to.on_answer(call, [reply] if isinstance(reply, int) else reply)
+    return [call.partition for call in calls]
