@@ -15,7 +15,8 @@ it owned longest ago comes first, so everything that waits has its turn.
 - When a busy one leaves. It first lets its running jobs end, for as long as they take, and that
   time is lost. So its quantum is QUANTUM times what the last change took, or the age of the oldest
   job that runs. A partition that others left less than GRACE_S ago is left to a standby, or to its
-  consumer that restarts; for one that it left itself it need not wait.
+  consumer that restarts. An idle one waits for FEW_S to MOST_S, at random: a standby comes first,
+  and not all that are idle come for one partition. For one that it left itself nobody waits.
 - A partition that had nothing to run after all is not taken again for IDLE_S.
 
 An owner also leaves a place that its partition has left, for another server or since it is retired,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from consumer.core.owner import Core
     from queuepool.servers import Reply
 
-START_S = 0.5  # until the first look of a process: consumers that start together find their own
 IDLE_S = 2.0
 LOOK_S = 1.0
 SOON_S = 0.05
@@ -46,6 +46,7 @@ SHARE_S = 5.0
 QUANTUM_S = 1.0  # at least
 QUANTUM = 5
 GRACE_S = 2.5  # a crashed or restarted consumer is replaced within 2 s
+FEW_S, MOST_S = 0.3, 0.8  # standbys look every 0.3 s
 
 
 class Roaming:
@@ -54,7 +55,8 @@ class Roaming:
     partitions: all that it may own, in the order of its looks. numbers: which there are by now.
     outages: those that the process knows of. looks: whether it leaves for others; if not, only a
     partition that there is no more. has_moved: whether its own one is elsewhere than where it owns
-    it. wanted: the partitions for which it leaves; retired: it leaves as its own one has left.
+    it. draw: random numbers from 0 to 1. wanted: the partitions for which it leaves; retired: it
+    leaves as its own one has left.
     """
 
     def __init__(
@@ -66,17 +68,18 @@ class Roaming:
         outages: Outages,
         looks: bool = True,
         has_moved: Callable[[], bool] = lambda: False,
+        draw: Callable[[], float] = lambda: 0.5,
     ) -> None:
         self._looks = Looks(partitions, clock, outages)
         self._clock, self._numbers = clock, numbers
-        self._goes, self._has_moved = looks, has_moved
+        self._goes, self._has_moved, self._draw = looks, has_moved, draw
         self.retired = False
         self.wanted: list[int] = []
         self._owned_s: dict[int, float] = {}  # until when we owned a partition
         self._empty_s: dict[int, float] = {}  # until when not to go to one that had nothing to run
         self._pause_s, self._change_s = SOON_S, 0.0
         self._arrived_s = self._since_s = self._busy_s = self._looked_s = clock()
-        self._next_s, self._due_s, self._busy = clock() + START_S, 0.0, False
+        self._next_s, self._due_s, self._busy = clock() + SOON_S, 0.0, False
 
     def arrive(self, partition: int) -> None:
         """Note that the process owns this partition from now on."""
@@ -161,7 +164,8 @@ class Roaming:
             if work >= least and now_s >= self._empty_s.get(partition, 0.0)
         }
         self._plan_next(now_s, found=bool(found))
-        ripe = [p for p in found if not self._busy or self._looks.vacant_for_s(p) >= GRACE_S]
+        least_s = GRACE_S if self._busy else FEW_S + (MOST_S - FEW_S) * self._draw()
+        ripe = [p for p in found if self._looks.vacant_for_s(p) >= least_s]
         ripe.sort(key=lambda p: (-found[p], self._owned_s.get(p, -inf), p))
         self.wanted = ripe
         if ripe:

@@ -127,6 +127,7 @@ class Consumer:
             looks=chooses and self._settings.roaming,
             has_moved=self._whereabouts.has_moved,
             outages=self._outages,
+            draw=random.random,
         )
 
     def _new_life(self, candidates: list[int], roaming: Roaming | None) -> ConsumerLife:

@@ -11,6 +11,7 @@ import pytest
 from consumer.core.looks import LATE_S
 from consumer.core.outages import Outages
 from consumer.core.roaming import (
+    FEW_S,
     GRACE_S,
     IDLE_S,
     LOOK_S,
@@ -18,7 +19,6 @@ from consumer.core.roaming import (
     QUANTUM_S,
     SHARE_S,
     SOON_S,
-    START_S,
     Roaming,
     keep_up,
 )
@@ -64,13 +64,15 @@ def roaming_over(
     looks: bool = True,
     moved: bool = False,
 ) -> Roaming:
-    """Return that of a process which owned partition 0 as soon as it started, long enough ago."""
+    """Return that of a process which owned all partitions in turn, partition 0 for long enough."""
     roaming = Roaming(
         range(count), clock, numbers or (lambda: range(count)), outages=Outages(10.0, clock),
-        looks=looks, has_moved=lambda: moved,
+        looks=looks, has_moved=lambda: moved, draw=lambda: 0.0,
     )  # fmt: skip
+    for partition in range(count):
+        roaming._looks.leave(partition)
     roaming.arrive(0)
-    clock.advance(START_S)
+    clock.advance(SOON_S)
     return roaming
 
 
@@ -113,13 +115,6 @@ def test_idle_ones_look_every_second_and_those_with_idle_moments_ever_less_often
     assert stays(roaming, core()) == IDLE_S
 
 
-def test_consumers_that_start_together_find_a_partition_each(clock: FakeClock) -> None:
-    roaming = Roaming(range(3), clock, lambda: range(3), outages=Outages(10.0, clock))
-    roaming.arrive(0)
-
-    assert stays(roaming, core()) == START_S
-
-
 def test_it_leaves_for_work_first_and_then_for_what_waits_for_limits(clock: FakeClock) -> None:
     roaming = roaming_over(4, clock)
 
@@ -140,14 +135,29 @@ def test_one_with_work_looks_after_its_quantum_and_leaves_for_what_waits_for_lon
 ) -> None:
     roaming = roaming_over(3, clock)
     busy = core(claimed=True)
-    assert stays(roaming, busy) == QUANTUM_S - START_S
-    clock.advance(QUANTUM_S - START_S)
+    assert stays(roaming, busy) == pytest.approx(QUANTUM_S - SOON_S)
+    clock.advance(QUANTUM_S - SOON_S)
+    assert look(roaming, busy, {1: OWNED, 2: OWNED})[0] == []
+    clock.advance(SHARE_S)
 
     assert look(roaming, busy, {1: 2, 2: OWNED})[0] == []  # a standby may take it within 2 s
     assert stays(roaming, busy) == GRACE_S
     clock.advance(GRACE_S)
 
     assert look(roaming, busy, {1: 2, 2: 2}) == ([1], [1, 2])
+
+
+def test_an_idle_one_lets_standbys_go_first(clock: FakeClock) -> None:
+    roaming = roaming_over(3, clock)
+    look(roaming, core(), {1: OWNED})
+    clock.advance(IDLE_S)
+    assert look(roaming, core(), {1: 2})[0] == []
+    clock.advance(FEW_S - SOON_S)
+    assert look(roaming, core(), {1: 2})[0] == []
+    assert stays(roaming, core()) == pytest.approx(SOON_S)
+    clock.advance(2 * SOON_S)
+
+    assert look(roaming, core(), {1: 2})[0] == [1]
 
 
 def test_one_with_work_does_not_wait_for_others_to_take_what_it_left_itself(
@@ -172,8 +182,9 @@ def test_one_with_work_does_not_wait_for_others_to_take_what_it_left_itself(
 
 def test_a_job_that_came_during_a_look_keeps_it_for_its_quantum(clock: FakeClock) -> None:
     roaming = roaming_over(3, clock)
-    calls = roaming.step(core(), rests=True)
-    answer(roaming, calls, {1: 2})
+    look(roaming, core(), {1: OWNED})
+    clock.advance(SHARE_S)
+    answer(roaming, roaming.step(core(), rests=True), {1: 2})
 
     assert stays(roaming, core(claimed=True)) > 0
 
@@ -213,7 +224,7 @@ def test_where_workers_take_long_to_start_it_stays_for_longer(clock: FakeClock) 
         clock.advance(IDLE_S)
         stays(roaming, core(slots=0))
 
-    assert stays(roaming, core()) == pytest.approx(2 * (10 * IDLE_S + START_S))
+    assert stays(roaming, core()) == pytest.approx(2 * (10 * IDLE_S + SOON_S))
 
 
 def test_what_it_owned_longest_ago_comes_first(clock: FakeClock) -> None:
@@ -296,7 +307,9 @@ def test_it_looks_at_new_partitions_first_and_not_at_those_that_are_gone(
 
     clock.advance(IDLE_S)
     count = 5
-    assert look(roaming, core(), {4: 2}) == ([4], [3, 4, 1, 2])
+    assert look(roaming, core(), {4: 2}) == ([], [3, 4, 1, 2])
+    clock.advance(2 * FEW_S)
+    assert look(roaming, core(), {4: 2})[0] == [4]
 
     roaming.arrive(0)
     count = 2
