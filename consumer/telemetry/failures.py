@@ -33,13 +33,13 @@ class FailureLog:
         self._since_s = 0.0
         self._counts: dict[Kind, int] = {}
 
-    def note(self, outcomes: Sequence[Outcome], now_s: float) -> None:
-        """Log those that failed or died; one that asked to run later did not fail."""
+    def note(self, outcomes: Sequence[Outcome], now_s: float, partition: int) -> None:
+        """Log those of a partition that failed or died; who asked to run later did not fail."""
         if self._counts and now_s - self._since_s >= _WINDOW_S:
             self.flush(now_s)
         for outcome in outcomes:
             if outcome.reason and outcome.charged:
-                self._note(outcome, outcome.end is End.BURY, now_s)
+                self._note(outcome, outcome.end is End.BURY, now_s, partition)
 
     def flush(self, now_s: float) -> None:
         """Log how many lines were left out, and begin a new window."""
@@ -52,7 +52,7 @@ class FailureLog:
                 )  # fmt: skip
         self._counts.clear()
 
-    def _note(self, outcome: Outcome, died: bool, now_s: float) -> None:
+    def _note(self, outcome: Outcome, died: bool, now_s: float, partition: int) -> None:
         if not self._counts:
             self._since_s = now_s
         kind: Kind = (outcome.task, outcome.reason, died)
@@ -70,7 +70,7 @@ class FailureLog:
             else f"next try in {outcome.delay_ms / 1000:.1f} s"
         )
         error = plain(decode_error(outcome.error).type) if outcome.error else ""
-        ids = outcome.trace
+        ids, tenant = outcome.trace, tenant_text(job.group)
         traced = {} if ids is None else {"trace_id": ids[0], "span_id": ids[1]}
         self._log.log(
             _level(died), "job %s %s: %s at attempt %d of %d; %s",
@@ -80,9 +80,10 @@ class FailureLog:
                 "job": job_id,
                 "task": plain(outcome.task),
                 "group": plain(key_text(key_in(job.group))),
-                "tenant": plain(tenant_text(job.group) or ""),
                 "attempt": job.attempt,
+                "partition": partition,
                 "reason": outcome.reason,
+                **({"tenant": plain(tenant)} if tenant else {}),
                 **traced,
             },
         )  # fmt: skip

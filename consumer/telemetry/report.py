@@ -26,6 +26,7 @@ class EventLog:
         self._failing: set[type] = set()  # kinds of errors since the server answered last
         self._standing_by = False
         self._failures = FailureLog(self._log)
+        self._partition = 0
         self._unknown: set[str] = set()  # tasks that a line has named
         self._level, self._changes, self._share_again_s = logging.INFO, 0, 0.0
 
@@ -44,6 +45,7 @@ class EventLog:
     @listen.register
     def _(self, event: events.Owns) -> None:
         ownership = event.acquired.ownership
+        self._partition = ownership.partition
         self._log.log(
             self._level,
             "owns %s with %d workers", ownership, event.workers,
@@ -77,7 +79,7 @@ class EventLog:
         if self._failing and event.progress:
             self._log.info("the server responds again")
             self._failing.clear()
-        self._failures.note(event.outcomes, monotonic())
+        self._failures.note(event.outcomes, monotonic(), self._partition)
         for outcome in event.outcomes:
             if outcome.aside and outcome.aside not in self._unknown and len(self._unknown) < _TASKS:
                 self._unknown.add(outcome.aside)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from consumer.core.events import Stopped, Turned
+from consumer.core.events import Owns, Stopped, Turned
 from consumer.core.jobs import ClaimedJob, End, Outcome, claimed
 from consumer.telemetry.failures import FailureLog
 from consumer.telemetry.report import EventLog
@@ -17,9 +17,10 @@ from consumer.workers.runner import Runner
 from consumer.workers.timeouts import Timekeeper
 from queuepool import PermanentError, RetryLater
 from queuepool.models import ErrorRecord
+from queuepool.models.tenants import prefix_of
 from queuepool.protocol import codec
 from queuepool.tasks.registry import Registry
-from queuepool.verbs.owner.verbs import Ownership
+from queuepool.verbs.owner.verbs import Acquired, Ownership
 
 LOG = logging.getLogger("tests.failures")
 SECRET = "canary-7f3a"
@@ -52,7 +53,7 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 def test_a_retry_and_a_death_have_a_line_each(log: pytest.LogCaptureFixture) -> None:
     failures = FailureLog(LOG)
 
-    failures.note([failed("a1"), failed("b2", End.BURY, reason="timeout")], 0.0)
+    failures.note([failed("a1"), failed("b2", End.BURY, reason="timeout")], 0.0, 3)
 
     assert [(r.levelname, r.getMessage()) for r in log.records] == [
         ("WARNING", "job a1 failed: ValueError at attempt 2 of 5; next try in 3.2 s"),
@@ -69,11 +70,25 @@ def test_a_retry_and_a_death_have_a_line_each(log: pytest.LogCaptureFixture) -> 
     assert SECRET not in log.text
 
 
+def test_its_fields_are_those_of_the_handlers_own_lines(log: pytest.LogCaptureFixture) -> None:
+    of_tenant = failed("b2")
+    of_tenant.job = job("b2", group=prefix_of(b"acme") + b"import-1")
+
+    reporter = EventLog()
+    reporter.listen(Owns(Acquired(Ownership(3, "n", 1), 0, 0, None, None, "0-0"), 8))
+    reporter.listen(Turned([failed("a1"), of_tenant], 0, 0, 0.1))
+
+    _, plain, tenanted = (vars(record) for record in log.records)
+    assert plain["partition"] == tenanted["partition"] == 3
+    assert "tenant" not in plain
+    assert (tenanted["group"], tenanted["tenant"]) == ("import-1", "acme")
+
+
 def test_what_did_not_fail_has_no_line(log: pytest.LogCaptureFixture) -> None:
     ends = (End.DONE, End.RETRY, End.CANCELLED, End.HAND_BACK)
 
-    FailureLog(LOG).note([Outcome(job(), end, 0.0, 1.0, "t") for end in ends], 0.0)
-    FailureLog(LOG).note([failed(charged=False)], 0.0)
+    FailureLog(LOG).note([Outcome(job(), end, 0.0, 1.0, "t") for end in ends], 0.0, 3)
+    FailureLog(LOG).note([failed(charged=False)], 0.0, 3)
 
     assert log.records == []
 
@@ -81,20 +96,20 @@ def test_what_did_not_fail_has_no_line(log: pytest.LogCaptureFixture) -> None:
 def test_a_flood_is_counted_by_task_and_reason(log: pytest.LogCaptureFixture) -> None:
     failures = FailureLog(LOG)
     for n in range(42):
-        failures.note([failed(f"a{n}")], n / 10)
-    failures.note([failed("b", task="other"), failed("c", reason="timeout")], 5.0)
-    failures.note([failed("d", End.BURY)], 6.0)
+        failures.note([failed(f"a{n}")], n / 10, 3)
+    failures.note([failed("b", task="other"), failed("c", reason="timeout")], 5.0, 3)
+    failures.note([failed("d", End.BURY)], 6.0, 3)
     assert len(log.records) == 5 + 3
 
-    failures.note([], 9.9)
+    failures.note([], 9.9, 3)
     assert len(log.records) == 8
-    failures.note([], 10.0)
-    failures.note([], 20.0)
+    failures.note([], 10.0, 3)
+    failures.note([], 20.0, 3)
 
     assert [r.getMessage() for r in log.records[8:]] == [
         "37 more in the last 10 s: jobs of import_row failed (failed)"
     ]
-    failures.note([failed("e")], 21.0)
+    failures.note([failed("e")], 21.0, 3)
     assert "job e failed" in log.records[-1].getMessage()
 
 
@@ -110,7 +125,7 @@ def test_what_was_left_out_is_told_at_the_end(log: pytest.LogCaptureFixture) -> 
 def test_any_number_of_tasks_and_reasons_is_bounded(log: pytest.LogCaptureFixture) -> None:
     failures = FailureLog(LOG)
 
-    failures.note([failed(task=f"t{n}") for n in range(10_000)], 0.0)
+    failures.note([failed(task=f"t{n}") for n in range(10_000)], 0.0, 3)
     lines = len(log.records)
     failures.flush(10.0)
 
@@ -124,7 +139,7 @@ def test_names_cannot_forge_a_line(log: pytest.LogCaptureFixture) -> None:
     outcome = failed(task="x\n2026 ERROR forged\x1b[2J" + "y" * 500)
     outcome.job = job("a1", group=b"g\n\xff\x1b")
 
-    FailureLog(LOG).note([outcome], 0.0)
+    FailureLog(LOG).note([outcome], 0.0, 3)
 
     (record,) = log.records
     for text in (record.getMessage(), vars(record)["task"], vars(record)["group"]):
@@ -175,7 +190,7 @@ def test_what_a_handler_raises_is_named_and_not_quoted(
         timekeeper.stop()
         loop.stop()
 
-    FailureLog(LOG).note([outcome], 0.0)
+    FailureLog(LOG).note([outcome], 0.0, 3)
 
     assert SECRET not in log.text
     assert [line is not None and line in message for message in log.messages] == [True] * bool(line)
