@@ -107,6 +107,7 @@ def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -
                 host=owner.host.rpartition(":")[0] or owner.host,
                 epoch=_int64(owner.epoch),
                 lease_remaining_ms=_int64(owner.lease_ms),
+                version=owner.version,
             )
         )
         message.workers.running = _int32(owner.workers)

@@ -52,16 +52,18 @@ class Totals(_message.Message):
     def __init__(self, enqueued: _Optional[int] = ..., done: _Optional[int] = ..., failed_attempts: _Optional[int] = ..., retried: _Optional[int] = ..., died: _Optional[int] = ..., cancelled: _Optional[int] = ..., duplicates: _Optional[int] = ..., recovered: _Optional[int] = ..., fenced: _Optional[int] = ...) -> None: ...
 
 class Owner(_message.Message):
-    __slots__ = ("id", "host", "epoch", "lease_remaining_ms")
+    __slots__ = ("id", "host", "epoch", "lease_remaining_ms", "version")
     ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     LEASE_REMAINING_MS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     id: str
     host: str
     epoch: int
     lease_remaining_ms: int
-    def __init__(self, id: _Optional[str] = ..., host: _Optional[str] = ..., epoch: _Optional[int] = ..., lease_remaining_ms: _Optional[int] = ...) -> None: ...
+    version: str
+    def __init__(self, id: _Optional[str] = ..., host: _Optional[str] = ..., epoch: _Optional[int] = ..., lease_remaining_ms: _Optional[int] = ..., version: _Optional[str] = ...) -> None: ...
 
 class Workers(_message.Message):
     __slots__ = ("target", "running", "busy")

@@ -64,6 +64,7 @@ def consumers(places: Any) -> list[dict[str, Any]]:
             "running": sum(p.workers.running for p in some),
             "busy": sum(p.workers.busy for p in some),
             "draining": _drains(some),
+            "version": " ".join(sorted({p.owner.version for p in some if p.owner.version})),
             "lease_s": min(p.owner.lease_remaining_ms for p in some) / 1000,
         }
         for name, some in sorted(owned.items(), key=lambda one: (not _drains(one[1]), one[0]))

@@ -20,9 +20,11 @@ def owner(
     lease_ms: int = 5_000,
     applied: str = "0-0",
     epoch: int = 1,
+    version: str = "",
 ) -> Owner:
     return Owner(
         host="here:1",
+        version=version,
         epoch=epoch,
         lease_ms=lease_ms,
         heartbeat_ms=0,

@@ -40,6 +40,13 @@ def test_a_consumer_is_drained_by_each_partition_that_it_owns(
     assert "owns no partition any more" in operator.note()
 
 
+def test_a_consumer_is_shown_with_its_release(site: Site, operator: Browser) -> None:
+    site.coordinator.states[2].owner.version = "0.9.7"
+    site.desk.board.take(site.coordinator.states, site.coordinator.cluster, time.time())
+
+    assert "<td>0.9.7</td>" in operator.text("/system")
+
+
 def test_advice_is_shown_with_the_command_that_helps(
     site: Site, operator: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

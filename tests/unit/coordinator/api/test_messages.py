@@ -12,7 +12,7 @@ from tests.unit.coordinator.observed import owner, state
 VIEW = PartitionView(
     partition=3,
     server="main",
-    state=state(owner(16, workers=14, busy=9), partition=3, backlog=70, done=5),
+    state=state(owner(16, workers=14, busy=9, version="0.2.0"), partition=3, backlog=70, done=5),
     seen_s=10.0,
     problem="",
     finished_per_s=2.5,
@@ -31,6 +31,7 @@ def test_a_partition_has_everything_that_was_seen() -> None:
     assert (shown.partition, shown.server, shown.backlog, shown.pwqd) == (3, "main", 70, 5.0)
     assert (shown.workers.target, shown.workers.running, shown.workers.busy) == (20, 14, 9)
     assert (shown.owner.id, shown.owner.host) == ("here:1", "here")
+    assert shown.owner.version == "0.2.0"
     assert (shown.ready.default_tier, shown.totals.done) == (70, 5)
     assert shown.mode == partition_pb2.MODE_AUTOMATIC
     assert not shown.HasField("manual_until_ms")
