@@ -1,5 +1,6 @@
 """Which consumers came to partitions and left them, by what is observed from cycle to cycle. Pure.
 
+    not looked at before --owns--> a consumer
     nobody --came--> a consumer --silent (its lease expired)--> back, or another one took over
     a consumer --left--> nobody
 
@@ -24,6 +25,8 @@ from queuepool.models.log import LogEntry, LogKind
 _EACH = 5  # changes of one kind in one look; more become one entry
 MOVES, MOVES_IN = 4, 60
 _PROCESSES = 1024  # that moved lately
+# A crash is noticed by its closed connection, long before the lease expires.
+_ENDED = "which released it or crashed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +44,24 @@ class OwnerChanges:
         self._movers = _Movers()
 
     def look(self, views: Iterable[PartitionView]) -> list[LogEntry]:
-        """Return what changed; of a place that was not seen before, nothing."""
+        """Return what changed; of a place that was not seen before, who owns it."""
         self._movers.next_look()
-        found: dict[str, list[LogEntry]] = {}
+        found: dict[tuple[str, str], list[LogEntry]] = {}  # by what and release
         for view in views:
             if view.state is None or view.problem:
                 continue
             owner = view.state.owner
             now = None if owner is None else _Seen(owner.host, owner.epoch, owner.lease_ms > 0)
-            if view.name in self._seen:
-                before = self._seen[view.name]
-                entry = None if now == before else _change(view, before, now, owner)
+            entry = None
+            if view.name not in self._seen:
+                if now is not None and now.alive:
+                    entry = _entry("owns", f"partition {view.name}", now.host, _version(owner))
+            elif now != (before := self._seen[view.name]):
+                entry = _change(view, before, now, owner)
                 if entry is not None and _is_move(before, now):
                     entry = self._movers.told(entry)
-                if entry is not None:
-                    found.setdefault(entry.what, []).append(entry)
+            if entry is not None:
+                found.setdefault((entry.what, _version(owner)), []).append(entry)
             self._seen[view.name] = now
         return [entry for each in found.values() for entry in together(each, _EACH)]
 
@@ -122,13 +128,13 @@ def _change(
     subject = f"partition {view.name}"
     if now is None:
         return _entry("left", subject, before.host if before else "", "no consumer owns it")
-    version = f"version {owner.version}" if owner is not None and owner.version else ""
+    version = _version(owner)
     if before is None or before.epoch != now.epoch:
         if not now.alive:
             return None  # it came and went within one cycle; what follows is told
         if before is None:
             return _entry("came", subject, now.host, version)
-        how = "whose lease had expired: fenced" if not before.alive else "which released it"
+        how = "whose lease had expired: fenced" if not before.alive else _ENDED
         if view.state is not None and view.state.draining:
             how = "which drains"
         told = f"after {before.host}, {how}" + (f"; {version}" if version else "")
@@ -139,6 +145,10 @@ def _change(
     if now.alive and not before.alive:
         return _entry("back", subject, now.host, "its lease is renewed")
     return None
+
+
+def _version(owner: Owner | None) -> str:
+    return f"version {owner.version}" if owner is not None and owner.version else ""
 
 
 def _is_move(before: _Seen | None, now: _Seen | None) -> bool:

@@ -161,6 +161,24 @@ def test_consumers_that_come_leave_and_take_over_are_kept() -> None:
     assert desk.look(None) == ["left|partition 0|one:1|no consumer owns it"]
 
 
+def test_one_that_is_replaced_before_its_lease_expires_may_have_crashed() -> None:
+    desk = Desk()
+    desk.look(FIRST)
+
+    assert desk.look(replace(owner(epoch=9), host="two:2")) == [
+        "took over|partition 0|two:2|after one:1, which released it or crashed"
+    ]
+
+
+def test_the_first_look_of_a_leader_tells_the_owners_and_their_releases() -> None:
+    old = replace(FIRST, version="0.1.0")
+
+    assert Desk().look(*[FIRST] * 6, old, None, replace(FIRST, lease_ms=-1)) == [
+        "owns|6 partitions: 0, 1, 2, 3, 4, 5|one:1 and others|version 0.2.0",
+        "owns|partition 6|one:1|version 0.1.0",
+    ]
+
+
 def test_a_consumer_that_moves_all_the_time_is_told_once_until_it_stays() -> None:
     desk = Desk()
     desk.look(None, None)
