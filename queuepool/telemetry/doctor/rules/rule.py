@@ -50,8 +50,9 @@ def lasting(seconds: float) -> str:
 
 
 def typed(name: bytes) -> str:
-    """Return a name as it is typed in a shell."""
-    return shlex.quote(key_text(name))
+    r"""Return a name as it is typed in a shell. A first dash is \x2d: it would be an option."""
+    text = key_text(name)
+    return shlex.quote(f"\\x2d{text[1:]}" if text.startswith("-") else text)
 
 
 def size(count: float) -> str:

@@ -322,6 +322,14 @@ def test_a_server_that_is_almost_full_is_worse_than_one_at_90_percent() -> None:
     assert only(with_server(used=970 * MIB, expiring=0)).severity is Severity.CRITICAL
 
 
+def test_a_name_that_begins_with_a_dash_is_no_option() -> None:
+    name = Held(b"-rf", NOW - DAY_MS)
+
+    remedy = only(q.one_place(checkup=looked(held_group=name))).remedy
+
+    assert remedy == r"queuepool release group '\x2drf'"
+
+
 def test_a_name_with_a_quote_is_typed_safely() -> None:
     name = Held(b"it's; rm -rf", NOW - DAY_MS)
 
