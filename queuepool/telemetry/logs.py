@@ -22,6 +22,8 @@ from queuepool.telemetry.printing import json_line
 from queuepool.telemetry.running import JobLogFilter
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_REPEATED = {"color_message"}  # uvicorn's message once more, coloured and without its arguments
+_NO_FIELDS = _STANDARD | _REPEATED
 _log = logging.getLogger("queuepool")
 
 
@@ -36,7 +38,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        line.update({k: v for k, v in vars(record).items() if k not in _STANDARD})
+        line.update({k: v for k, v in vars(record).items() if k not in _NO_FIELDS})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json_line(line)
@@ -50,7 +52,7 @@ class TextFormatter(logging.Formatter):
         record.message = record.getMessage()
         if self.usesTime():
             record.asctime = self.formatTime(record)
-        extra = (f"{k}={_value(v)}" for k, v in vars(record).items() if k not in _STANDARD)
+        extra = (f"{k}={_value(v)}" for k, v in vars(record).items() if k not in _NO_FIELDS)
         text = visible(" ".join((self.formatMessage(record), *extra)).rstrip())
         for more in (self._traceback(record), record.stack_info or ""):
             if more:

@@ -106,3 +106,10 @@ def test_every_listener_hears_although_one_fails(caplog: pytest.LogCaptureFixtur
 
     assert heard == ["event"]
     assert "an event listener failed on str" in caplog.text
+
+
+def test_a_message_is_not_repeated_as_a_field() -> None:
+    made = record(partition=3, color_message="hello \x1b[36m%s\x1b[0m")
+
+    assert "color_message" not in json.loads(logs.JsonFormatter().format(made))
+    assert logs.TextFormatter("%(message)s").format(made) == "hello you partition=3"
