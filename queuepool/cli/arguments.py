@@ -124,6 +124,13 @@ def pool_name(text: str) -> str:
     return text
 
 
+def words(text: str) -> str:
+    """Return a typed text that is not empty, as that of a shell variable that is not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
+
+
 def duration(text: str) -> float:
     """Return the seconds of a typed duration, such as 90s or 5m."""
     try:

@@ -81,7 +81,7 @@ def change(
 def _check(most: int | None, rate: float | None) -> None:
     if rate is not None and not (is_number(rate) and 0 < rate <= 1_000_000):
         raise InvalidInputError(f"rate={rate!r}: use more than 0 jobs a second, at most 1,000,000")
-    if most is not None and not (is_number(most) and most >= 0):
+    if most is not None and not (type(most) is int and most >= 0):
         raise InvalidInputError(f"most={most!r}: use 0 or more jobs")
 
 

@@ -65,7 +65,7 @@ class InspectSteps:
             task=options.get("task"),
             group=group,
             tenant=None if key is not None else tenant,
-            error=options.get("error") or None,
+            error=_error(options.get("error")),
             since_ms=moment_ms("since", options.get("since")),
             until_ms=moment_ms("until", options.get("until")),
             newest=options.get("newest", True),
@@ -123,6 +123,15 @@ def _state(state: object) -> JobState:
         if state == known:
             return known
     raise InvalidInputError(f"state={shown(state)}: use {', '.join(_STATES)}")
+
+
+def _error(text: object) -> str | None:
+    """Return what errors have to contain. An empty text, which all contain, is an oversight."""
+    if text is None or (isinstance(text, str) and text):
+        return text
+    raise InvalidInputError(
+        f"error={shown(text)}: use a fingerprint, or a text that the error contains; None for any"
+    )
 
 
 def moment_ms(name: str, moment: object) -> int | None:

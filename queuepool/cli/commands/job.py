@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from queuepool.cli.arguments import Actions, add_json, add_reason, moment, positive
+from queuepool.cli.arguments import Actions, add_json, add_reason, moment, positive, words
 from queuepool.cli.arguments import count as number
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import error_text, json_text, print_fields, when
@@ -66,6 +66,7 @@ def _declare_find(action: argparse.ArgumentParser) -> None:
     add("--tenant", metavar="NAME", help="only this tenant; with --key, the tenant of the key")
     add(
         "--error",
+        type=words,
         metavar="TEXT",
         help="only jobs whose last error contains this text or has this fingerprint",
     )

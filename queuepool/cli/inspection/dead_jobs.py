@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from queuepool.cli.arguments import count, duration, moment
+from queuepool.cli.arguments import count, duration, moment, words
 from queuepool.cli.display.names import key_of
 from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError, ScriptError, UndecodableError
@@ -36,6 +36,7 @@ def add_filters(action: argparse.ArgumentParser) -> None:
     add("--tenant", metavar="NAME", help="only this tenant")
     add(
         "--error",
+        type=words,
         metavar="TEXT",
         help="only jobs whose reason or error contains this text or has this fingerprint",
     )
@@ -130,7 +131,7 @@ def _filter(arguments: argparse.Namespace) -> JobFilter:
     bounded = until is not None or arguments.older_than is not None
     return JobFilter(
         state=JobState.DEAD,
-        error=arguments.error or None,
+        error=arguments.error,
         since_ms=None if arguments.since is None else int(arguments.since.timestamp() * 1000),
         until_ms=max(1, int(until_s * 1000)) if bounded else None,
         newest=arguments.newest,

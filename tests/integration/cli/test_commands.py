@@ -311,6 +311,16 @@ def test_discarding_asks_first(
     assert shell.out == "no dead jobs\n"
 
 
+def test_an_empty_error_is_refused_and_does_not_match_all(shell: Shell, pool: QueuePool) -> None:
+    bury(pool, KEY, 2)
+
+    for action in (["dead", "discard", "--yes"], ["dead", "replay"], ["job", "find", "--count"]):
+        with pytest.raises(SystemExit) as refused:
+            shell.run(*action, "--error", "")
+        assert refused.value.code == Exit.USAGE
+    assert pool.group(KEY).status().dead == 2
+
+
 def test_an_audit_of_a_sound_partition_is_clean(shell: Shell, pool: QueuePool) -> None:
     pool.enqueue_many("t", [{}] * 20, partition_key=KEY)
 

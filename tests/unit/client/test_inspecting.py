@@ -264,6 +264,15 @@ def test_a_replay_names_jobs_that_stay_dead(pool: MemoryPool) -> None:
     assert (done.matched, done.changed, done.kept_out) == (1, 0, (dead,))
 
 
+def test_an_empty_error_does_not_stand_for_all_errors(pool: MemoryPool) -> None:
+    die(pool, 2)
+
+    with pytest.raises(InvalidInputError, match="error=''"):
+        pool.inspect.discard(error="")
+
+    assert pool.inspect.count("dead") == 2
+
+
 def test_odd_questions_are_refused(pool: MemoryPool) -> None:
     with pytest.raises(InvalidInputError, match="state='done': use ready"):
         pool.inspect.count("done")
@@ -275,6 +284,10 @@ def test_odd_questions_are_refused(pool: MemoryPool) -> None:
         pool.inspect.replay(rate="50/s")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="most=-1"):
         pool.inspect.discard(most=-1, dry_run=True)
+    with pytest.raises(InvalidInputError, match=r"most=1\.5"):
+        pool.inspect.discard(most=1.5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="error=5"):
+        pool.inspect.count("dead", error=5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="'tasks'"):
         pool.inspect.count("dead", tasks="x")  # type: ignore[call-arg]
 
