@@ -80,7 +80,20 @@ class After:
         own = self.task if isinstance(self.task, Job) else None
         names = ("tier", "pool", "max_attempts", "timeout_s")
         mine = {name: getattr(own, name, None) for name in names}
-        return {n: getattr(self, n) if v is None else v for n, v in mine.items()}
+        found = {n: getattr(self, n) if v is None else v for n, v in mine.items()}
+        return found | {"limit": None if own is None else own.limit}
+
+    def refuse_impossible(self) -> None:
+        """Raise InvalidInputError for what a job asks for, but none that follows others can have.
+
+        Nor a unique key or expiry, which it may have from its task as well.
+        """
+        for name in ("job_id", "delay", "delay_s"):
+            if isinstance(self.task, Job) and getattr(self.task, name):
+                raise InvalidInputError(
+                    f"a job that follows others cannot have a {name}: its id names what it "
+                    "follows, and it starts when that has ended"
+                )
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ from queuepool.client.batching import (
     grow,
     is_cancelled,
     note_incomplete,
+    refuse_others,
     refuse_unique,
     seal,
 )
@@ -124,6 +125,7 @@ class BasePool(Generic[P]):
     ) -> Steps[tuple[EnqueueResults[Any], calls.TaskOf, str]]:
         """Enqueue jobs with a continuation, or into a batch; return what it is called as well."""
         config, key = self.config, options.get("partition_key")
+        refuse_others(then, into)
         sender, task, items, jobs = self._checked(task, items, into, options)
         if options.get("spread") is not None:
             options["spread"] = yield from self._spread_of(None, options)

@@ -22,6 +22,7 @@ from queuepool.client.producer import Producer
 from queuepool.client.questions import ask, following
 from queuepool.client.sender import Sender
 from queuepool.errors import InvalidInputError, UnavailableError
+from queuepool.errors.escaping import shown
 from queuepool.models.flows import BatchState, BatchStatus
 from queuepool.models.places import LEGACY
 from queuepool.protocol import ids
@@ -41,6 +42,16 @@ from queuepool.verbs.producer import verbs as produce
 
 LATER_S = 3600.0  # after the deadline: the continuation runs by itself, if nothing concluded it
 _SEAL_WAIT_S, _SEAL_PAUSE_S = 30.0, 0.1
+
+
+def refuse_others(then: object, into: object) -> None:
+    """Raise InvalidInputError for what is no continuation, and no batch of a running job."""
+    if not (then is None or isinstance(then, After)):
+        raise InvalidInputError(f"then={shown(then)}: use After(task, payload)")
+    if not (into is None or isinstance(into, BatchRef)):
+        raise InvalidInputError(
+            f"into={shown(into)}: use ctx.batch of a running job; it is None in one of no batch"
+        )
 
 
 def ask_home(config: PoolConfig, batch: str, verb: Verb[Any]) -> Steps[Any]:
@@ -81,15 +92,27 @@ def begin(
     verb = _record(after, name, chunk, make.task, "" if parent is None else parent[0])
     opened: flow.Opened = yield from ask_home(producer.config, name, verb)
     if opened.state is not BatchState.OPEN:
-        if within is not None and (yield from _was_enqueued(producer.config, name)):
+        whole = yield from _was_enqueued(producer.config, name)
+        if within is not None and whole:
             return Numbers(name, 0, ended=ALL_ENDED)
-        raise InvalidInputError(
-            f"batch {name} is {opened.state}: it has concluded, so no job can be added. Nothing "
-            "was enqueued; use another batch_id"
-        )
+        raise _over(name, opened.state, after, whole=whole)
     yield from sender.one(chunk)
     yield from _end_with(producer.config, within, name)
     return Numbers(name, 0, ended=opened.ended)
+
+
+def _over(name: str, state: BatchState, after: After, *, whole: bool) -> InvalidInputError:
+    """Return why a batch takes no more jobs. whole: an earlier call enqueued all of it."""
+    remedy = (
+        f"an earlier call with batch_id={shown(after.batch_id)} did it all, so there is nothing to "
+        "repeat; other jobs need another batch_id"
+        if whole
+        else "use another batch_id"
+    )
+    return InvalidInputError(
+        f"batch {name} is {state}: it has concluded, so no job can be added. Nothing was "
+        f"enqueued; {remedy}"
+    )
 
 
 def _record(after: After, name: str, chunk: Chunk, called: str, within: str) -> Verb[flow.Opened]:
@@ -239,6 +262,7 @@ def continuation(
 ) -> Continuation:
     """Return the job that follows others. Raises InvalidInputError, and what enqueue raises."""
     task, payload = after.parts()
+    after.refuse_impossible()
     own = after.task
     key = after.partition_key or getattr(own, "partition_key", None) or partition_key
     if not isinstance(key, (str, bytes)):
@@ -253,7 +277,8 @@ def continuation(
 
     def make(name: str) -> Chunk:
         chunk = producer.single(replace(defaults, batch=name), payload, key, None, tenant)
-        if any(chunk.wishes[2::5]) or any(chunk.wishes[3::5]):
+        wishes = any(getattr(own, name, None) is not None for name in ("unique", "expires_s"))
+        if wishes or any(chunk.wishes[2::5]) or any(chunk.wishes[3::5]):
             raise InvalidInputError(
                 f"task {defaults.task!r}: a continuation cannot have a unique key or expire: it "
                 "waits for its jobs, however long they take"

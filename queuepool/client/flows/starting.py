@@ -18,6 +18,7 @@ from queuepool.client.producer import Producer
 from queuepool.client.results import FailureResults
 from queuepool.client.sender import Sender
 from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.models.flows import BatchState, BatchStatus
 from queuepool.protocol.graphs import encode_graph
 from queuepool.settings.config import PoolConfig
@@ -30,6 +31,9 @@ def start(producer: Producer, sender: Sender, declared: Flow) -> Steps[str]:
     Raises InvalidInputError, with nothing written, and what enqueue raises: then repeat it.
     """
     config = producer.config
+    other: object = declared
+    if not isinstance(other, Flow):
+        raise InvalidInputError(f"{shown(other)} is not a Flow: declare one with Flow(name)")
     if config.topology.view.record is None:
         yield Verify()
     plan = planned(producer, declared)

@@ -307,6 +307,11 @@ def test_a_wrong_step_is_refused_when_it_is_added(options: Any, why: str) -> Non
     assert len(flow.steps) == 1
 
 
+def test_what_is_no_flow_is_told(night: Night) -> None:
+    with pytest.raises(InvalidInputError, match="'nightly' is not a Flow"):
+        night.pool.enqueue_flow("nightly")  # type: ignore[arg-type]
+
+
 def test_a_step_needs_a_key() -> None:
     with pytest.raises(InvalidInputError, match="step 'work' needs a partition_key"):
         Flow("nightly").add("work")
