@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     if arguments.create:
         with _open(url) as database:
             create(database, arguments.table)
-        output.say(f"created {arguments.table} and {arguments.table}_state")
+        output.say(f"{arguments.table} and {arguments.table}_state are there")
         return Exit.OK
     if arguments.interval <= 0:
         raise CommandError("--interval must be above 0", Exit.USAGE)

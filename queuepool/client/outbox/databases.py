@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from queuepool.client.outbox.schema import statements
 from queuepool.errors import ConfigurationError, UnavailableError
 
 _TIMEOUT_S = 10.0
+_KIND = re.compile(r"\ACREATE (?:TABLE|INDEX) ")
 Cursor = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 
 
@@ -53,10 +55,12 @@ def open_database(url: str) -> Database:
 
 
 def create(database: Database, table: str) -> None:
-    """Create the tables of an outbox."""
+    """Create the tables of an outbox unless they exist; what is no outbox is an UnavailableError."""
     with database.transaction() as execute:
         for statement in statements(database.dialect, table):
-            execute(statement, ())
+            execute(_KIND.sub(r"\g<0>IF NOT EXISTS ", statement), ())
+        execute(f"SELECT id, delivery, place, task, job_id, job FROM {table} LIMIT 0", ())  # noqa: S608
+        execute(f"SELECT one, outbox, last_delivery FROM {table}_state LIMIT 0", ())  # noqa: S608
 
 
 def identity(database: Database, table: str) -> str:

@@ -68,7 +68,14 @@ def test_tables_are_created_or_shown(shell: Shell, database_url: str) -> None:
     words = ("relay", "--database", database_url, "--table", "other_outbox")
     assert shell.run(*words, "--create") == Exit.OK
     assert shell.run(*words, "--once") == Exit.OK
+    assert shell.run(*words, "--create") == Exit.OK
+    assert "other_outbox and other_outbox_state are there" in shell.out
     database = open_database(database_url)
+    with database.transaction() as execute:
+        execute("DROP TABLE other_outbox", ())
+        execute("CREATE TABLE other_outbox (id integer)", ())
+    assert shell.run(*words, "--create") == Exit.UNAVAILABLE
+    assert "delivery" in shell.err
     with database.transaction() as execute:
         execute("DROP TABLE other_outbox", ())
         execute("DROP TABLE other_outbox_state", ())
