@@ -15,6 +15,8 @@ from typing import TypeVar
 
 from queuepool.client.effects import Steps
 from queuepool.client.questions import ask, ask_each, numbered, places_of
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.models import JobState, JobStatus
 from queuepool.models.finding import (
     Digest,
@@ -132,6 +134,12 @@ class Walk:
                 return
 
 
+def at_least_one(name: str, value: object) -> None:
+    """Raise InvalidInputError unless a number of jobs is a whole one, and not 0."""
+    if type(value) is not int or value < 1:
+        raise InvalidInputError(f"{name}={shown(value)}: use 1 or more jobs")
+
+
 def walk(
     config: PoolConfig, where: JobFilter, *, partition: int | None, pool: str | None
 ) -> Steps[Walk]:
@@ -160,6 +168,7 @@ def _ask_places(
 
 def running(config: PoolConfig, *, partition: int | None, most: int) -> Steps[list[RunningJob]]:
     """Return the jobs that run, the longest first."""
+    at_least_one("most", most)
     where = JobFilter(state=JobState.IN_FLIGHT)
     through = yield from walk(config, where, partition=partition, pool=None)
     found: list[RunningJob] = []
@@ -193,6 +202,7 @@ def history(
     config: PoolConfig, job_id: str, *, partition: int | None, most: int
 ) -> Steps[list[PastRun]]:
     """Return the latest executions of a job that are on record, the earliest of these first."""
+    at_least_one("most", most)
     slot = ids.hinted_slot(job_id) if partition is None else None
     hinted = None if slot is None else config.topology.view.partition_of(slot)
     found: list[PastRun] = []
@@ -233,6 +243,7 @@ def errors(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[l
 
     sample: how many jobs are looked at; of more than that, an evenly spread part.
     """
+    at_least_one("sample", sample)
     places = yield from _places(config, partition, None)
     found: dict[str, ErrorCount] = {}
     sizes: dict[tuple[Place, str], int] = {}
@@ -240,7 +251,7 @@ def errors(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[l
         verb = finding.errors(kind, 0, 1, 0)
         ranks = yield from _ask_places(config, dict.fromkeys(places, verb))
         sizes |= {(place, kind): size for place, (_, size, _) in ranks}
-    step = max(1, -(-sum(sizes.values()) // max(1, sample)))
+    step = max(1, -(-sum(sizes.values()) // sample))
     for kind in ("dead", "delayed"):
         left = {place: 0 for place in places if sizes[place, kind]}  # the rank to go on with
         while left:
@@ -255,6 +266,7 @@ def errors(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[l
 
 def digest(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[Digest]:
     """Return the dead jobs in short."""
+    at_least_one("sample", sample)
     places = yield from _places(config, partition, None)
     verbs = {place: operate.observe(place[0]) for place in places}
     states = yield from _ask_places(config, verbs)

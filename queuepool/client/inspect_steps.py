@@ -68,7 +68,7 @@ class InspectSteps:
             error=_error(options.get("error")),
             since_ms=moment_ms("since", options.get("since")),
             until_ms=moment_ms("until", options.get("until")),
-            newest=options.get("newest", True),
+            newest=_newest(options.get("newest", True)),
         )
         return where, {"partition": partition, "pool": options.get("pool")}
 
@@ -123,6 +123,12 @@ def _state(state: object) -> JobState:
         if state == known:
             return known
     raise InvalidInputError(f"state={shown(state)}: use {', '.join(_STATES)}")
+
+
+def _newest(newest: object) -> bool:
+    if isinstance(newest, bool):
+        return newest
+    raise InvalidInputError(f"newest={shown(newest)}: use True or False")
 
 
 def _error(text: object) -> str | None:

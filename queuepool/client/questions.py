@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 
 from queuepool.client.effects import Call, CallEach, CallSystem, Follow, Pause, Steps, Verify
 from queuepool.client.retrying import Attempts
-from queuepool.errors import MovedError, UnavailableError
+from queuepool.errors import InvalidInputError, MovedError, UnavailableError
+from queuepool.errors.escaping import shown
 from queuepool.models import JobState, JobStatus
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.protocol import ids
@@ -140,6 +141,8 @@ def pools_in(config: PoolConfig, partitions: Sequence[int]) -> Steps[dict[str, l
 
 def places_of(config: PoolConfig, partition: int | None) -> Steps[list[tuple[int, str]]]:
     """Return a partition, or all, with the default pool and then its others."""
+    if partition is not None and type(partition) is not int:
+        raise InvalidInputError(f"partition={shown(partition)}: use the number of a partition")
     numbers = config.topology.view.numbers if partition is None else (partition,)
     config.topology.server_of(numbers[0])  # raises for a partition that is not there
     known = yield from pools_in(config, numbers)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -396,6 +396,26 @@ def test_few_groups_are_kept_in_memory_however_many_there_are() -> None:
         first = best.first()
         assert first == (expected if order is GroupOrder.SIZE else [load(n) for n in range(10)])
         assert best.least > 0
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda inspect: inspect.count("dead", partition="x"), "partition='x'"),
+        (lambda inspect: inspect.find("dead", partition=True), "partition=True"),
+        (lambda inspect: inspect.find("dead", newest="x"), "newest='x'"),
+        (lambda inspect: inspect.errors(sample=0), "sample=0"),
+        (lambda inspect: inspect.errors(sample="x"), "sample='x'"),
+        (lambda inspect: inspect.digest(sample=-1), "sample=-1"),
+        (lambda inspect: inspect.running(most=-1), "most=-1"),
+        (lambda inspect: inspect.history("a" * 22, most=0), "most=0"),
+    ],
+)
+def test_a_wrong_value_is_named(pool: MemoryPool, ask: Callable[[Any], object], said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        found = ask(pool.inspect)
+        if isinstance(found, Iterator):
+            next(found)
 
 
 @pytest.mark.parametrize("options", [{"order": "name"}, {"limit": 0}, {"limit": 10_001}])
