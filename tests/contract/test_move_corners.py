@@ -78,6 +78,18 @@ def test_jobs_behind_more_marks_than_a_page_are_found(pair: Pair) -> None:
     assert w.drain(pair.b.own(nonce="b")) == ids[-1:]
 
 
+def test_all_of_very_many_delayed_jobs_arrive(pair: Pair) -> None:
+    """More than a scan of a set looks at in a call, of which the first part is empty by then."""
+    ids = w.names("j", 16_000)
+    for i in range(0, len(ids), 1_000):
+        w.enqueue(pair.a, ids[i : i + 1_000], delay_ms=60_000)
+    pair.freeze(b"g")
+
+    assert pair.carry().done
+    assert (pair.a.partition.observe().jobs, pair.b.partition.observe().jobs) == (0, len(ids))
+    pair.arrive()
+
+
 def test_the_head_of_a_serial_group_comes_before_those_behind_it(pair: Pair) -> None:
     w.enqueue(pair.a, ["first"], limits=b"api")
     pair.a.partition.run(produce.configure(b"g", serial=True))
