@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from queuepool.models.places import partition_at
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -65,7 +67,7 @@ def resolve(
 def _objection(command: Command, partition: int, now_ms: int) -> str | None:
     if command.type not in SCALES:
         return "unknown type"
-    if command.partition != partition:
+    if partition_at(command.partition) != partition_at(partition):  # it may own the new place of it
         return "addressed to another partition"
     if command.expires_ms <= now_ms:
         return "expired"

@@ -3,9 +3,11 @@
 import pytest
 
 from consumer.core import events
+from consumer.core.commands import resolve
 from consumer.core.jobs import End
 from queuepool.errors import FencedError
-from queuepool.models import JobState
+from queuepool.models import Command, JobState
+from queuepool.models.places import new_place
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
 from tests.unit.consumer.core.world import LEASE_S, World
@@ -304,6 +306,19 @@ def test_a_command_that_cannot_be_meant_is_refused_and_passed_over(
     world.hear()
     assert world.core.target == 6
     assert len(world.of(events.CommandRefused)) == 1
+
+
+def test_the_owner_of_the_new_place_of_a_partition_obeys_what_is_said_to_the_partition() -> None:
+    """It took the place while the partition moved there; the place is the partition by now."""
+    command = Command(
+        id="1-0", type="SCALE_UP", target_workers=9, reason="", partition=3, expires_ms=1
+    )
+
+    found = resolve(
+        [command], partition=new_place(3), now_ms=0, min_workers=1, max_workers=64, applied=""
+    )
+
+    assert (found.target, found.refused) == (9, ())
 
 
 def test_a_target_is_clamped_to_the_most_workers() -> None:
