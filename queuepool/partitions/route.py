@@ -58,9 +58,12 @@ def asking(config: PoolConfig, leave: Leave) -> Asking:
     (reply,) = yield [(config.topology.system, key, verb)]
     found = verb.read(reply)
     if found is None and leave is not Leave.RESTORE:
-        beyond = _beyond(config)
-        replies = yield [call for _, call in beyond]
-        for (number, call), reply in zip(beyond, replies, strict=True):
+        beyond, elsewhere = _beyond(config), _elsewhere(config)
+        replies = yield [*(call for _, call in beyond), *elsewhere]
+        for (name, _, look), reply in zip(elsewhere, replies[len(beyond) :], strict=True):
+            if look.read(reply) is not None:
+                raise ConfigurationError(_misplaced(config, name))
+        for (number, call), reply in zip(beyond, replies[: len(beyond)], strict=True):
             jobs, lease_ms = call[2].read(reply)
             if jobs or lease_ms:
                 raise ConfigurationError(_used(config, number, jobs))
@@ -132,9 +135,24 @@ def _used(config: PoolConfig, number: int, jobs: int) -> str:
     )
 
 
+def _misplaced(config: PoolConfig, server: str) -> str:
+    return (
+        f"partition 0 is placed on server {config.topology.system!r} here (QUEUEPOOL_PLACEMENT), "
+        f"but the route record of {_named(config)} is on {server!r}, where partition 0 was at "
+        f"first: jobs would be stored where nobody looks. Nothing was done. Set 0={server} in "
+        "QUEUEPOOL_PLACEMENT; wherever the partition went since, the record says so"
+    )
+
+
 def _named(config: PoolConfig) -> str:
     space = config.keyspace
     return f"the keyspace of stage {space.stage}, queue {space.queue}"
+
+
+def _elsewhere(config: PoolConfig) -> list[Call]:
+    # Partition 0 may have moved to where it is placed here; the record stayed behind.
+    system, key = config.topology.system, config.keyspace.system()
+    return [(name, key, route.look()) for name in config.topology.servers if name != system]
 
 
 def _beyond(config: PoolConfig) -> list[tuple[int, Call]]:

@@ -65,6 +65,22 @@ def key_of(pool: QueuePool, partition: int) -> str:
     return next(k for k in map(str, range(10_000)) if pool.producer.route(k).partition == partition)
 
 
+def test_a_process_that_places_partition_0_elsewhere_is_refused_and_told_where_it_was() -> None:
+    """The record stays where partition 0 was at first, also when the partition has moved."""
+    servers = {name: Watched(name) for name in NAMES}
+    QueuePool(config=config(2, NAMES), servers=servers).enqueue("t", partition_key="a")
+
+    wrong = QueuePool(config=config(2, NAMES[::-1]), servers=servers)
+    for call in (lambda: wrong.enqueue("t", partition_key="a"), wrong.route.read):
+        with pytest.raises(
+            ConfigurationError, match=r"the route record of .* is on 'one'"
+        ) as caught:
+            call()
+        assert "Set 0=one in QUEUEPOOL_PLACEMENT" in str(caught.value)
+    assert sum(server.asked.count("enqueue") for server in servers.values()) == 1
+    assert QueuePool(config=config(2, NAMES), servers=servers).route.read() is not None
+
+
 @pytest.mark.parametrize(("made", "given"), [(4, 8), (4, 1), (4, 3), (1, 4096)])
 def test_a_producer_with_another_count_is_refused_with_both_values(made: int, given: int) -> None:
     server = Watched()
