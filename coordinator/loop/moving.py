@@ -36,7 +36,7 @@ from coordinator.loop.ways import HeldError, Ways
 from coordinator.snapshots.moves import MoveBoard
 from coordinator.snapshots.verdict import VerdictBoard
 from queuepool.client.pool import QueuePool
-from queuepool.errors import MovedError
+from queuepool.errors import ConfigurationError, MovedError
 from queuepool.errors.hindrances import start_thread
 from queuepool.models import RouteRecord
 from queuepool.routing.moves import Move, Stage, differing, read_move, table_of
@@ -169,6 +169,8 @@ class Mover:
         return 0.0
 
     def _begin(self, record: RouteRecord, move: Move) -> None:
+        if unknown := records.named(move) - self._pool.config.topology.servers.keys():
+            raise ConfigurationError(f"QUEUEPOOL_SERVERS here names no server {min(unknown)!r}")
         self._carrier.tell(self._pool.places(), record.version, moves=True)
         view = self._pool.config.topology.view
         self._record.change(record, move.begun(), **records.begun(record, view, move))

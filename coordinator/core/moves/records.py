@@ -20,6 +20,12 @@ from queuepool.routing.views import MOD, TABLE, View, table_text
 Fields = dict[str, str]
 
 
+def named(move: Move) -> set[str]:
+    """Return the servers that a move names."""
+    placed_at = {rule.partition("=")[2].strip() for rule in move.servers.split(",") if rule}
+    return placed_at | set(move.to.values())
+
+
 def begun(record: RouteRecord, view: View, move: Move) -> Fields:
     """Return what changes when a move begins."""
     fields = {"homes": str(record.homes or record.partitions)}
