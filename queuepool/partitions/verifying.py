@@ -178,4 +178,4 @@ def _wait_s(config: PoolConfig, state: Verification) -> float:
 
 def _anew(error: ConfigurationError) -> ConfigurationError:
     # A new one each time: a traceback would grow with every raise, and keep frames alive.
-    return ConfigurationError(str(error))
+    return type(error)(str(error))

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from queuepool import AsyncQueuePool, ConfigurationError, PoolConfig, QueuePool, UnavailableError
-from queuepool.errors import ScriptError
+from queuepool.errors import ScriptError, SealedError
 from queuepool.models import JobState, RouteRecord
 from queuepool.partitions.route import Leave, Verification, contradiction
 from queuepool.process.keeping import RouteKeeper
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import Topology
+from queuepool.routing.views import MOD, SEALED
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer
 from queuepool.testing.server import AsyncMemoryServer
@@ -63,6 +64,18 @@ def pool(server: MemoryServer, partitions: int, **more: Any) -> QueuePool:
 def key_of(pool: QueuePool, partition: int) -> str:
     """Return a partition key that leads to a partition."""
     return next(k for k in map(str, range(10_000)) if pool.producer.route(k).partition == partition)
+
+
+def test_a_process_that_starts_unflagged_after_the_seal_is_told_so_by_its_own_error() -> None:
+    """Not only one that was running when its queue was sealed."""
+    server = Watched()
+    server.run(Keyspace().system(), [route.record(2, MOD, SEALED)])
+    topology = Topology({"one": "memory:"}, ("one", "one"), partitioned=False)
+
+    late = QueuePool(config=PoolConfig(topology=topology, retry_for_s=0.0), servers={"one": server})
+    for _ in range(2):
+        with pytest.raises(SealedError, match="QUEUEPOOL_PARTITIONED=true"):
+            late.enqueue("t", partition_key="a")
 
 
 def test_a_process_that_places_partition_0_elsewhere_is_refused_and_told_where_it_was() -> None:
