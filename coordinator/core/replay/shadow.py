@@ -37,7 +37,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Both sides over the same time. seconds: compared; jobs: that arrived in them."""
+    """Both sides over the same time. seconds: compared; jobs: that came then or waited before."""
 
     policy: str
     version: int
@@ -148,6 +148,7 @@ class Shadow:
         pair = self._partitions.get(seen.partition)
         if pair is None:
             pair = self._partitions[seen.partition] = _first(reading, owner)
+            self._arrived += reading.backlog
         else:
             doubted = bool(doubt(state, owner, reading.finished_total, pair.last))
             self._pass(pair, reading, doubted=doubted)

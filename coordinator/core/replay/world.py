@@ -2,7 +2,8 @@
 
 n      jobs that wait or run; what arrives was observed, and arrives evenly within a cycle
 dn/dt  = arrivals - min(n, workers) / seconds per job
-wait   of those that start: since they arrived, in the order of arrival
+wait   of those that start: since they arrived, in the order of arrival; of those that waited at
+       first, or after a gap: since then
 """
 
 from __future__ import annotations
@@ -72,6 +73,10 @@ class World:
     now_s: float = 0.0
     groups: deque[list[float]] = field(default_factory=deque)
 
+    def __post_init__(self) -> None:
+        """Jobs that wait already go first."""
+        self.reset(self.jobs)
+
     def pass_s(self, seconds: float, arrived: float, service_s: float, waits: Waits) -> None:
         """Let time pass in which so many jobs arrive; fewer than 0 were cancelled."""
         waited, before = self.waiting, self.jobs
@@ -91,9 +96,11 @@ class World:
             self._merge()
 
     def reset(self, jobs: float) -> None:
-        """Go on from so many jobs, of which nothing else is known."""
+        """Go on from so many jobs, of which nothing else is known: those that wait arrive now."""
         self.jobs = jobs
         self.groups.clear()
+        if self.waiting:
+            self.groups.append([self.waiting, self.now_s])
 
     def add_waiting(self, waits: Waits) -> None:
         """Note the jobs that still wait, with their waits so far."""
