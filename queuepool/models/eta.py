@@ -75,14 +75,22 @@ def foretell(left: int, workers: int, pace: Pace) -> Eta | None:
     )
 
 
-def at_rate(jobs: int, per_s: float) -> Eta | None:
-    """Return when so many jobs have started at a rate that is granted."""
+def at_rate(jobs: int, per_s: float, service_s: float = 0.0) -> Eta | None:
+    """Return when so many jobs have started at a rate that is granted, and the last have ended.
+
+    service_s: of a job, which finds a worker at once.
+    """
     if jobs <= 0:
         return Eta(low_s=0.0, likely_s=0.0, high_s=0.0)
     if per_s <= 0:
         return None
     likely_s, spread = min(jobs / per_s, _LONGEST_S), math.exp(_SPREADS * _DRIFT / 2)
-    return Eta(low_s=likely_s / spread, likely_s=likely_s, high_s=likely_s * spread)
+    running = min(float(jobs), max(per_s * service_s, 1.0))
+    return Eta(
+        low_s=likely_s / spread + _tail_s(running, service_s, _LOW),
+        likely_s=likely_s + _tail_s(running, service_s, _LIKELY),
+        high_s=likely_s * spread + _tail_s(running, service_s, _HIGH),
+    )
 
 
 def last_of(etas: Iterable[Eta | None]) -> Eta | None:
@@ -98,5 +106,5 @@ def last_of(etas: Iterable[Eta | None]) -> Eta | None:
     )
 
 
-def _tail_s(running: int, service_s: float, share: float) -> float:
+def _tail_s(running: float, service_s: float, share: float) -> float:
     return -service_s * math.log(-math.expm1(math.log(share) / running))

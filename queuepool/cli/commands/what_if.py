@@ -28,7 +28,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--max", type=positive, metavar="N", help="maximum workers of each partition")
     add("--limit", type=_rate, metavar="NAME=RATE",
-        help="rate of a limit, such as mail=40/s, for which all parked jobs wait")  # fmt: skip
+        help="rate of a limit, such as mail=40/s")  # fmt: skip
     add("--partition", type=count, metavar="N", help="only this partition, with all of its pools")
     add("--pool", type=pool_name, metavar="NAME", help="only this worker pool")
     add("--watch", type=duration, default=2.0, metavar="TIME",
@@ -51,8 +51,11 @@ def run(arguments: argparse.Namespace) -> Exit:
         answers.append(with_most(rows, arguments.max))
     if arguments.limit is not None:
         name, per_s, text = arguments.limit
-        answers.append(with_rate(rows, name, _pace(name), "at the current rate"))
-        answers.append(with_rate(rows, name, per_s, f"at {text}"))
+        pace, waiting = _limit(name)
+        if arguments.partition is not None or arguments.pool is not None:
+            waiting = None  # a limit is counted over all of them
+        answers.append(with_rate(rows, name, pace, "at the current rate", waiting))
+        answers.append(with_rate(rows, name, per_s, f"at {text}", waiting))
     _print(answers, as_json=arguments.json)
     return Exit.OK
 
@@ -71,13 +74,15 @@ def _view(arguments: argparse.Namespace) -> ClusterView:
     return view
 
 
-def _pace(name: str) -> float | None:
+def _limit(name: str) -> tuple[float | None, int | None]:
+    """Return the rate of a limit, and how many jobs wait for it; None for what is unknown."""
     with open_pool() as pool:
         found = pool.limits.get(name)
     if found is None:
         raise CommandError(f"there is no limit {name}: `queuepool limit list` shows all")
     known = found.effective
-    return None if known is None or found.pace is None else found.pace / known.per_s
+    pace = None if known is None or found.pace is None else found.pace / known.per_s
+    return pace, found.parked if found.parked_known else None
 
 
 def _print(answers: list[Answer], *, as_json: bool) -> None:

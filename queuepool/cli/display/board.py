@@ -12,6 +12,7 @@ from queuepool.cli.display.shadows import in_short
 from queuepool.cli.display.tables import Column
 from queuepool.cli.display.view import ClusterView, PartitionRow, sparkline
 from queuepool.errors.escaping import shown
+from queuepool.models import Eta
 from queuepool.models.durations import format_duration, range_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Board:
         waiting = _waiting(view)
         table = self._table(view, sparks=sparks, width=width)
         if view.eta is not None and view.eta.high_s > 0:
-            waiting.append(output.styled(f"the current jobs will have ended {range_of(view.eta)}"))
+            waiting.append(output.styled(_ends(view, view.eta)))
         shadow = [] if view.shadow is None else [output.styled(in_short(view.shadow), "dim")]
         return Group(*table, *problems, *waiting, *shadow, _leader(view))
 
@@ -225,6 +226,14 @@ def _waiting(view: ClusterView) -> list[Text]:
         for row, reasons in by_row
         if reasons[number]
     ]
+
+
+def _ends(view: ClusterView, eta: Eta) -> str:
+    """Return when the jobs of the estimate end, and which are not in it."""
+    reasons = {"limits": "parked", "others of their group": "capped"}
+    found = [what for what, name in reasons.items() if view.total(name)]
+    but = f", except those that wait for {' or '.join(found)}" if found else ""
+    return f"the current jobs will have ended {range_of(eta)}{but}"
 
 
 def _reasons(row: PartitionRow) -> tuple[str, str, str, str, str]:

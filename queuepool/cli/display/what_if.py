@@ -57,11 +57,23 @@ def with_most(rows: Iterable[PartitionRow], most: int | None) -> Answer:
     )
 
 
-def with_rate(rows: Iterable[PartitionRow], name: str, per_s: float | None, case: str) -> Answer:
-    """Return when the parked jobs have started, if all of them wait for one limit."""
+def with_rate(
+    rows: Iterable[PartitionRow],
+    name: str,
+    per_s: float | None,
+    case: str,
+    waiting: int | None = None,
+) -> Answer:
+    """Return when the jobs that wait for a limit have ended, with as many workers as it needs.
+
+    waiting: how many do; None: all that are parked in these rows.
+    """
+    rows = list(rows)
     parked = sum(row.parked for row in rows)
-    eta = None if per_s is None else at_rate(parked, per_s)
-    return Answer(case=f"{case} of limit {name}", jobs=parked, workers=None, eta=eta)
+    service_s = sum(row.parked * row.service_s for row in rows) / parked if parked else 0.0
+    jobs = parked if waiting is None else waiting
+    eta = None if per_s is None else at_rate(jobs, per_s, service_s)
+    return Answer(case=f"{case} of limit {name}", jobs=jobs, workers=None, eta=eta)
 
 
 def _workers(row: PartitionRow, most: int | None) -> int:

@@ -10,7 +10,7 @@ from queuepool.cli.display.board import Board, plain_line
 from queuepool.cli.display.output import console
 from queuepool.cli.display.view import ClusterView, PartitionRow, as_json, with_rates
 from queuepool.cli.inspection.dead_jobs import filter_of
-from queuepool.models import DeadJob, ErrorRecord, JobId
+from queuepool.models import DeadJob, ErrorRecord, Eta, JobId
 
 
 def row(partition: int = 0, **known: Any) -> PartitionRow:
@@ -129,3 +129,14 @@ def test_a_dead_job_is_meant_when_all_filters_agree(
     given = argparse.Namespace(**({"ids": []} | dict.fromkeys(names) | filters))
 
     assert filter_of(given)(dead_job()) is expected
+
+
+def test_an_estimate_says_which_jobs_it_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
+    eta = Eta(low_s=5.0, likely_s=7.0, high_s=10.0)
+
+    assert "(80 %), likely 7.0s\n" in drawn(view(row(eta=eta)), 120, capsys)
+    parked = drawn(view(row(eta=eta, parked=3)), 120, capsys)
+    both = drawn(view(row(eta=eta, parked=3, capped=1)), 120, capsys)
+
+    assert "likely 7.0s, except those that wait for limits\n" in parked
+    assert "that wait for limits or others of their group" in both.replace("\n", " ")

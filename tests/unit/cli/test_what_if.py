@@ -43,8 +43,23 @@ def test_parked_jobs_start_at_the_rate_of_the_limit() -> None:
 
     assert answer.line().startswith("at 40/s of limit mail: 800 jobs end in ")
     assert answer.eta is not None
-    assert answer.eta.likely_s == 20
+    assert answer.eta.likely_s == pytest.approx(20 + 0.12 * 2, abs=0.1)
     assert with_rate([row()], "mail", None, "now").eta is None
+
+
+def test_jobs_that_wait_for_other_limits_are_not_counted() -> None:
+    answer = with_rate([row()], "mail", 40.0, "at 40/s", 80)
+
+    assert answer.line().startswith("at 40/s of limit mail: 80 jobs end in ")
+    assert answer.eta is not None
+    assert 2.0 < answer.eta.likely_s < 2.5
+
+
+def test_at_any_rate_jobs_take_their_time() -> None:
+    answer = with_rate([row(service_s=60.0)], "mail", 1e6, "at 1000000/s")
+
+    assert answer.eta is not None
+    assert answer.eta.low_s > 60
 
 
 def test_a_rate_is_typed_with_its_time() -> None:
