@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 
 from coordinator.api.budgets import Place, YieldingPlaces
 from coordinator.api.callers import described, host_of
-from queuepool.errors import ConfigurationError, InvalidInputError, UnavailableError
+from queuepool.errors import ConfigurationError, InvalidInputError, ScriptError, UnavailableError
 from queuepool.models.places import DEFAULT_POOL, check_pool
 
 _log = logging.getLogger("coordinator.status")
@@ -73,6 +73,8 @@ def with_status_codes(call: Unary[Request, Response]) -> Unary[Request, Response
             await abort(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except UnavailableError as error:
             await abort(context, grpc.StatusCode.UNAVAILABLE, str(error))
+        except ScriptError as error:  # the coordinator's user may not, or a key has another type
+            await abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
         except Exception:
             _log.exception("%s failed", call.__name__)
             await abort(

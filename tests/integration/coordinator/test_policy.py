@@ -113,6 +113,19 @@ def test_a_damaged_record_keeps_the_last_good_one_and_is_told_once(
     assert sum("is invalid; the previous one" in line for line in running.log) == 1
 
 
+def test_a_key_of_another_type_is_named_to_those_who_ask(
+    client: QueuePoolClient, pool: QueuePool, redis_url: str
+) -> None:
+    with redis.Redis.from_url(redis_url) as server:
+        server.set(pool.config.keyspace.system() + b":policy", b"text")
+
+    with pytest.raises(grpc.RpcError) as refused:
+        client.GetPolicy(api.GetPolicyRequest())
+
+    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert "wrong kind of value" in (refused.value.details() or "")
+
+
 # -- commands --------------------------------------------------------------------------------------
 
 
