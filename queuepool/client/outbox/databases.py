@@ -55,7 +55,7 @@ def open_database(url: str) -> Database:
 
 
 def create(database: Database, table: str) -> None:
-    """Create the tables of an outbox unless they exist; what is no outbox is an UnavailableError."""
+    """Create the tables of an outbox unless they exist. Raises UnavailableError if others do."""
     with database.transaction() as execute:
         for statement in statements(database.dialect, table):
             execute(_KIND.sub(r"\g<0>IF NOT EXISTS ", statement), ())

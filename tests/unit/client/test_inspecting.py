@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -402,8 +402,8 @@ def test_few_groups_are_kept_in_memory_however_many_there_are() -> None:
     ("ask", "said"),
     [
         (lambda inspect: inspect.count("dead", partition="x"), "partition='x'"),
-        (lambda inspect: inspect.find("dead", partition=True), "partition=True"),
-        (lambda inspect: inspect.find("dead", newest="x"), "newest='x'"),
+        (lambda inspect: list(inspect.find("dead", partition=True)), "partition=True"),
+        (lambda inspect: list(inspect.find("dead", newest="x")), "newest='x'"),
         (lambda inspect: inspect.errors(sample=0), "sample=0"),
         (lambda inspect: inspect.errors(sample="x"), "sample='x'"),
         (lambda inspect: inspect.digest(sample=-1), "sample=-1"),
@@ -413,9 +413,7 @@ def test_few_groups_are_kept_in_memory_however_many_there_are() -> None:
 )
 def test_a_wrong_value_is_named(pool: MemoryPool, ask: Callable[[Any], object], said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
-        found = ask(pool.inspect)
-        if isinstance(found, Iterator):
-            next(found)
+        ask(pool.inspect)
 
 
 @pytest.mark.parametrize("options", [{"order": "name"}, {"limit": 0}, {"limit": 10_001}])
