@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from queuepool import cli
-from queuepool.cli.arguments import pool_name
+from queuepool.cli.arguments import pool_name, words
 from queuepool.cli.parser import build_parser
 from tests.security.test_nasty_text import commands
 
@@ -18,7 +18,7 @@ ABSURD = ["9" * 30, "9" * 400, "9" * 5000, "9" * 20 + "d", "1e5", "x" * 10_000, 
 def numbers() -> Iterator[tuple[tuple[str, ...], argparse.Action]]:
     for path, parser in commands(build_parser()):
         for action in parser._actions:
-            if action.type not in (None, pool_name):
+            if action.type not in (None, pool_name, words):
                 yield path, action
 
 
@@ -31,10 +31,10 @@ def test_an_absurd_number_is_wrong_usage(
     path: tuple[str, ...], action: argparse.Action, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for text in ABSURD:
-        words = [f"{action.option_strings[-1]}={text}"] if action.option_strings else [text, text]
+        typed = [f"{action.option_strings[-1]}={text}"] if action.option_strings else [text, text]
 
         with pytest.raises(SystemExit) as ended:
-            cli.main([*path, *words])
+            cli.main([*path, *typed])
 
         line = capsys.readouterr().err.splitlines()[-1]
         assert ended.value.code == 2, text
