@@ -171,25 +171,24 @@ class ConsumerLife:
             tau_s=self._settings.checkpoint_tau_s,
         )
 
-    def _announce(self, core: Core) -> bool:
-        """Say that it drains; return whether running jobs have a deadline."""
+    def _announce(self, core: Core) -> float:
+        """Say that it drains; return the deadline of running jobs, or inf."""
         wanted = self._roaming.wanted if self._roaming is not None else []
         if wanted:
             self._emit(events.Leaves(core.ownership, core.open, wanted[0]))
-        else:
-            self._emit(events.Draining(core.open, self._settings.drain_s))
-        return not wanted
+            return inf
+        self._emit(events.Draining(core.open, self._settings.drain_s))
+        return self._clock() + self._settings.drain_s
 
     def _drain(self, core: Core, bell: Bell, turns: TurnLoop) -> Steps[bool]:
         """Let jobs end until the deadline; returns False if nothing is left to send.
 
         One that leaves for work elsewhere has no deadline until the process is stopped.
         """
-        hurries, released = self._announce(core), False
-        deadline = self._clock() + self._settings.drain_s if hurries else inf
+        deadline, released = self._announce(core), False
         while self._clock() < deadline:
-            if not hurries and self._stopping():
-                hurries, deadline = True, self._clock() + self._settings.drain_s
+            if deadline == inf and self._stopping():
+                deadline = self._clock() + self._settings.drain_s
             wait_s = yield from turns.turn()
             if core.settled(self._clock()) or (turns.failing and not core.claimed):
                 break  # a lost claim may be in flight, but the server is down: it will be recovered

@@ -9,7 +9,7 @@ from time import monotonic
 from consumer.core import events
 from consumer.telemetry.failures import FailureLog
 from queuepool.errors.escaping import id_text, shown
-from queuepool.models.places import DEFAULT_POOL, place_text
+from queuepool.models.places import DEFAULT_POOL, partition_at, place_text
 
 _TASKS = 1000  # whose absence is logged, once each
 _SHARE_AGAIN_S = 60.0
@@ -45,7 +45,7 @@ class EventLog:
     @listen.register
     def _(self, event: events.Owns) -> None:
         ownership = event.acquired.ownership
-        self._partition = ownership.partition
+        self._partition = partition_at(ownership.partition)
         self._log.log(
             self._level,
             "owns %s with %d workers", ownership, event.workers,
