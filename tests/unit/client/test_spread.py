@@ -55,14 +55,14 @@ def test_its_jobs_are_in_as_many_partitions(pool: MemoryPool) -> None:
 
 
 def test_jobs_that_come_one_by_one_are_in_as_many(pool: MemoryPool) -> None:
-    handles = [pool.enqueue("t", {"n": n}, partition_key=KEY, spread=4) for n in range(100)]
+    handles = [pool.enqueue("t", {"n": n}, partition_key=KEY, spread=4) for n in range(400)]
 
-    assert min(jobs(pool)) >= 10
-    assert sum(jobs(pool)) == 100
+    assert min(jobs(pool)) >= 40  # seven standard deviations below 100: ids are random
+    assert sum(jobs(pool)) == 400
     status = another(pool).group(KEY).status()
-    assert (status.total, status.spread) == (100, 4)
+    assert (status.total, status.spread) == (400, 4)
     assert all(another(pool).job(one.job_id).status().state is JobState.READY for one in handles)
-    assert sum(run(pool, number) for number in range(4)) == 100
+    assert sum(run(pool, number) for number in range(4)) == 400
 
 
 def test_an_id_of_ones_own_goes_to_the_same_part_in_both_calls(pool: MemoryPool) -> None:
@@ -279,11 +279,11 @@ def test_asyncio_does_the_same(pool: MemoryPool) -> None:
 def test_asyncio_spreads_single_jobs_too(pool: MemoryPool) -> None:
     async def main() -> None:
         twin = pool.asyncio()
-        for n in range(20):
+        for n in range(200):
             await twin.enqueue("t", {"n": n}, partition_key=KEY, spread=4)
 
     asyncio.run(main())
-    assert sum(count > 0 for count in jobs(pool)) == 4
+    assert min(jobs(pool)) >= 10  # six standard deviations below 50: ids are random
 
 
 def test_in_a_batch_with_a_continuation(pool: MemoryPool) -> None:
