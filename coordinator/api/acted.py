@@ -16,12 +16,13 @@ _WORDS: Final = {
     "SetLimit": "limit set", "PauseLimit": "limit pause", "RemoveLimit": "limit remove",
     "SetPolicy": "policy set", "CancelBatch": "flow cancel", "SetSchedule": "schedule set",
     "PauseSchedule": "schedule pause", "RunSchedule": "schedule run",
-    "RemoveSchedule": "schedule remove",
+    "RemoveSchedule": "schedule remove", "ReplayJobs": "dead replay", "DiscardJobs": "dead discard",
+    "RunJob": "job run", "EditJob": "job edit",
 }  # fmt: skip
 _IN_SUBJECT: Final = frozenset(
     (
         *("reason", "partition_key", "partition", "all", "tenant", "limit", "pool", "paused"),
-        *("batch", "schedule", "task"),
+        *("batch", "schedule", "task", "job_id", "filter", "payload"),
     )
 )
 # Of a schedule; never its payload or its unique key, which are beside the definition.
@@ -57,6 +58,8 @@ def _subject(request: Any) -> str:
             subject = f"limit {name}"
         case TenantTarget(name):
             subject = f"tenant {name}"
+        case NamedTarget("jobs", name):
+            subject = f"dead jobs {name}"
         case NamedTarget(kind, name):
             subject = f"{kind} {name}"
         case bytes():
@@ -84,6 +87,7 @@ def _subject(request: Any) -> str:
 
 
 def _outcome(answer: Any) -> str:
+    answer = getattr(answer, "change", answer)
     if "changed" not in answer.DESCRIPTOR.fields_by_name:
         return "done"
     changed = answer.changed

@@ -22,6 +22,7 @@ from coordinator.api.calls import (
 from coordinator.api.cluster_info import ClusterInfo
 from coordinator.api.flows import UnknownBatchError
 from coordinator.api.operators import Operators
+from queuepool.client.editing import UnchangeableJobError, UnknownJobError
 from queuepool.client.holding import UnknownGroupError
 from queuepool.client.limits import UnknownLimitError
 from queuepool.client.scaling import ChangedMeanwhileError, UnreadableRecordError
@@ -33,7 +34,10 @@ from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolServicer
 
 T = TypeVar("T")
-_UNKNOWN = (UnknownGroupError, UnknownLimitError, UnknownScheduleError, UnknownBatchError)
+_UNKNOWN = (
+    *(UnknownGroupError, UnknownLimitError, UnknownScheduleError, UnknownBatchError),
+    UnknownJobError,
+)
 
 
 class OperatorCalls(QueuePoolServicer):
@@ -202,9 +206,8 @@ class OperatorCalls(QueuePoolServicer):
             await abort(context, grpc.StatusCode.NOT_FOUND, str(error))
         except ChangedMeanwhileError as error:
             await abort(context, grpc.StatusCode.ABORTED, str(error))
-        except UnreadableRecordError as error:
-            await abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
-        except ScriptError as error:  # the coordinator's user may not, or a key has another type
+        except (UnreadableRecordError, UnchangeableJobError, ScriptError) as error:
+            # For the last: the coordinator's user may not, or a key has another type.
             await abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
 
     async def _check_partition(self, number: int, context: Context) -> None:

@@ -244,11 +244,9 @@ def _called(
         return OperatorCalled(actor, role, method, None, result, tenant=tenant)
     if isinstance(target, NamedTarget):
         name = cleaned(target.name[:_LONGEST_NAME])
-        if target.kind == "batch":
-            return OperatorCalled(actor, role, method, None, result, batch=name)
-        if target.kind == "task":
-            return OperatorCalled(actor, role, method, None, result, task=name)
-        return OperatorCalled(actor, role, method, None, result, schedule=name)
+        called = OperatorCalled(actor, role, method, None, result)
+        acted_on: dict[str, Any] = {target.kind: name}
+        return replace(called, **acted_on)
     if isinstance(target, bytes):
         return OperatorCalled(actor, role, method, None, result, cleaned(key_text(target)))
     return OperatorCalled(actor, role, method, target, result)

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 
 from coordinator.api.budgets import Place, YieldingPlaces
 from coordinator.api.callers import described, host_of
+from coordinator.api.filters import filter_text
 from queuepool.errors import ConfigurationError, InvalidInputError, ScriptError, UnavailableError
 from queuepool.models.places import DEFAULT_POOL, check_pool
 
@@ -49,9 +50,9 @@ class TenantTarget:
 
 @dataclass(frozen=True, slots=True)
 class NamedTarget:
-    """A call acts on what has this name, which comes from the caller."""
+    """A call acts on what has this name, which comes from the caller; jobs: in words."""
 
-    kind: Literal["batch", "schedule", "task"]
+    kind: Literal["batch", "schedule", "task", "job", "jobs"]
     name: str
 
 
@@ -171,6 +172,10 @@ def target_of(request: Any) -> AnyTarget | None:
         return NamedTarget("batch", request.batch)
     if "schedule" in fields:
         return NamedTarget("schedule", request.schedule)
+    if "job_id" in fields:
+        return NamedTarget("job", request.job_id)
+    if "filter" in fields:
+        return NamedTarget("jobs", filter_text(request.filter))
     if "changes" in fields:
         return None
     if "all" in fields:

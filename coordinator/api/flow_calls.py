@@ -30,7 +30,7 @@ class FlowCalls(OperatorCalls):
     async def SetSchedule(  # noqa: N802
         self, request: api.SetScheduleRequest, context: Context
     ) -> api.SetScheduleResponse:
-        schedule = schedule_of(request, _payload(request.payload))
+        schedule = schedule_of(request, read_payload(request.payload))
         reason, actor = request.reason, caller(context)
         changed = await self._act(
             context,
@@ -73,8 +73,13 @@ class FlowCalls(OperatorCalls):
         return api.RemoveScheduleResponse(changed=changed)
 
 
-def _payload(said: str) -> Any:
+def read_payload(said: str) -> dict[str, Any]:
+    """Return the arguments that a request has. Raises InvalidInputError."""
     try:
-        return strict_json.loads(said) if said else {}
-    except (ValueError, RecursionError):  # without what the text is, as it may be secret
-        raise InvalidInputError('payload: use a JSON object, such as {"day": 1}') from None
+        payload = strict_json.loads(said) if said else {}
+    except (ValueError, RecursionError):
+        payload = None
+    if isinstance(payload, dict):
+        return payload
+    # Without what the text is, as it may be secret.
+    raise InvalidInputError('payload: use a JSON object, such as {"day": 1}')

@@ -6,19 +6,19 @@ the pages of a list: a token says from where the next one goes on.
 
 from __future__ import annotations
 
-import re
 from time import monotonic
 from typing import Any, TypeVar
 
+from coordinator.api.filters import asked_state, filter_of, places_of
 from coordinator.api.wording import text_of
 from queuepool.client import finding
 from queuepool.client.effects import Steps
 from queuepool.client.grouping import find_groups
 from queuepool.client.pages import batches_page, jobs_page, read_offset
 from queuepool.client.pool import QueuePool
-from queuepool.errors import InvalidInputError, UnavailableError
+from queuepool.errors import UnavailableError
 from queuepool.models import JobStatus, ScheduleStatus
-from queuepool.models.finding import ErrorCount, JobFilter, fingerprint
+from queuepool.models.finding import Digest, ErrorCount, RunningJob
 from queuepool.models.flows import BatchLine, BatchStatus, FlowStatus
 from queuepool.models.groups import MOST_GROUPS, GroupLoad, GroupOrder
 from queuepool.models.history import PastRun
@@ -26,12 +26,10 @@ from queuepool.models.schedules import check_schedule_name
 from queuepool.routing.finding import known_id
 from queuepool.routing.moves import read_move
 from queuepool.routing.progress import Facts
-from queuepool.rpc.jobs import state_of
 
 T = TypeVar("T")
 _LOOK_S = 8.0  # of the 10 s that a call has
 _MOST_ERRORS = 10_000
-_FINGERPRINT = re.compile(r".{1,60}-[0-9a-f]{6}")
 
 
 def _within(steps: Steps[T], seconds: float) -> Steps[T]:
@@ -69,48 +67,32 @@ class Inspection:
 
     def jobs(self, request: Any, size: int) -> tuple[list[JobStatus], str]:
         """Return a page of the jobs that a FindJobsRequest describes, and the next token."""
-        where, partition = self._filter(request)
+        state, newest = asked_state(request.state), not request.oldest_first
+        partition, pool = places_of(self._pool, request)
         steps = jobs_page(
             self._pool.config,
-            where,
+            filter_of(self._pool, request, state, newest=newest),
             token=request.page_token,
             size=size,
             partition=partition,
-            pool=request.pool or None,
+            pool=pool,
         )
-        found, following = self._do(steps)
-        if where.error is not None:  # the filter also looks into texts, which nobody is to guess
-            found = [
-                job
-                for job in found
-                if job.error and fingerprint(job.task or "", job.error) == where.error
-            ]
-        return found, following
+        return self._do(steps)
 
-    def _filter(self, request: Any) -> tuple[JobFilter, int | None]:
-        partition = request.partition if request.HasField("partition") else None
-        tenant, group = request.tenant or None, None
-        if request.partition_key:
-            route = self._pool.producer.route(text_of(request.partition_key), tenant)
-            partition, group, tenant = route.partition, route.group, None
-        wanted = request.fingerprint or None
-        if wanted is not None and not _FINGERPRINT.fullmatch(wanted):
-            raise InvalidInputError("fingerprint: pass one that ListErrors or FindJobs returned")
-        try:
-            state = state_of(request.state)
-        except ValueError as error:
-            raise InvalidInputError(str(error)) from None
-        where = JobFilter(
-            state=state,
-            task=request.task or None,
-            group=group,
-            tenant=tenant,
-            error=wanted,
-            since_ms=_moment(request, "since_ms"),
-            until_ms=_moment(request, "until_ms"),
-            newest=not request.oldest_first,
-        )
-        return where, partition
+    def count(self, request: Any) -> int:
+        """Return how many jobs a CountJobsRequest describes."""
+        where = filter_of(self._pool, request.filter, asked_state(request.state), newest=True)
+        partition, pool = places_of(self._pool, request.filter)
+        return self._do(finding.count(self._pool.config, where, partition=partition, pool=pool))
+
+    def running(self, partition: int | None, most: int) -> list[RunningJob]:
+        """Return the jobs that run, those that have run longest first."""
+        return self._do(finding.running(self._pool.config, partition=partition, most=most))
+
+    def digest(self, partition: int | None) -> Digest:
+        """Return the dead jobs in short."""
+        config = self._pool.config
+        return self._do(finding.digest(config, partition=partition, sample=finding.SAMPLE))
 
     def history(self, request: Any, most: int) -> list[PastRun]:
         """Return the latest executions of a job."""
@@ -158,12 +140,3 @@ class Inspection:
 def _page(found: list[T], begin: int, size: int) -> tuple[list[T], str]:
     end = begin + size
     return found[begin:end], str(end) if end < len(found) else ""
-
-
-def _moment(request: Any, name: str) -> int | None:
-    if not request.HasField(name):
-        return None
-    moment: int = getattr(request, name)
-    if moment <= 0:
-        raise InvalidInputError(f"{name}={moment}: use milliseconds since 1970")
-    return moment

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import grpc
 
 from coordinator.api.calls import Context, abort, clamped, with_status_codes
-from coordinator.api.flow_calls import FlowCalls
+from coordinator.api.job_calls import JobCalls
 from queuepool.errors import ConfigurationError, InvalidInputError, ScriptError
 from queuepool.models.flows import BatchState
 from queuepool.models.places import check_pool
@@ -19,7 +19,7 @@ from queuepool.rpc.v1 import queue_pool_pb2 as api
 T = TypeVar("T")
 
 
-class InspectionCalls(FlowCalls):
+class InspectionCalls(JobCalls):
     """The part of the service that looks for something. Runs on one event loop."""
 
     @with_status_codes
@@ -48,6 +48,31 @@ class InspectionCalls(FlowCalls):
             context, lambda: self._operators.inspection.jobs(request, size)
         )
         return api.FindJobsResponse(jobs=map(jobs.job, found), next_page_token=following)
+
+    @with_status_codes
+    async def CountJobs(  # noqa: N802
+        self, request: api.CountJobsRequest, context: Context
+    ) -> api.CountJobsResponse:
+        await self._place(request.filter, context)
+        found = await self._look(context, lambda: self._operators.inspection.count(request))
+        return api.CountJobsResponse(jobs=found)
+
+    @with_status_codes
+    async def ListRunning(  # noqa: N802
+        self, request: api.ListRunningRequest, context: Context
+    ) -> api.ListRunningResponse:
+        number, _ = await self._place(request, context)
+        size = clamped(request.page_size)
+        found = await self._look(context, lambda: self._operators.inspection.running(number, size))
+        return api.ListRunningResponse(jobs=map(jobs.running_job, found))
+
+    @with_status_codes
+    async def GetDigest(  # noqa: N802
+        self, request: api.GetDigestRequest, context: Context
+    ) -> api.GetDigestResponse:
+        number, _ = await self._place(request, context)
+        found = await self._look(context, lambda: self._operators.inspection.digest(number))
+        return api.GetDigestResponse(digest=jobs.dead_digest(found))
 
     @with_status_codes
     async def GetHistory(  # noqa: N802

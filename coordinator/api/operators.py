@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from coordinator.api.calls import NamedTarget, Target, TenantTarget
 from coordinator.api.flows import FlowActs
 from coordinator.api.inspecting import Inspection
+from coordinator.api.jobs import JobActs
 from coordinator.api.wording import named, plain, tell_limit, text_of
 from coordinator.core.model import InForce, PartitionView
 from coordinator.core.overlays.values import merged
@@ -56,7 +57,8 @@ class Operators:
         self._pool, self._store, self._book, self._others = pool, store, book, others
         self._max_workers = max_workers
         self._looks = Crew(_THREADS, "coordinator-operators")
-        self.inspection, self.flows = Inspection(pool), FlowActs(pool)
+        self.inspection = Inspection(pool)
+        self.flows, self.jobs = FlowActs(pool), JobActs(pool)
         self._acts = Crew(_THREADS, "coordinator-acts")  # so that queued reads do not delay them
 
     async def off_loop(self, work: Callable[[], T]) -> T:

@@ -163,6 +163,8 @@ class OperatorCalled:
     batch: str | None = None
     schedule: str | None = None
     task: str | None = None
+    job: str | None = None
+    jobs: str | None = None
     entry: LogEntry | None = None
 
 

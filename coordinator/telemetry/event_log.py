@@ -148,6 +148,7 @@ def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:
         case e.OperatorCalled(actor, role, method, partition, result, group, limit):
             named = {"group": group, "limit": limit}
             named |= {"batch": event.batch, "schedule": event.schedule, "task": event.task}
+            named |= {"job": event.job, "jobs": event.jobs}
             _audit.info(
                 "%s by %s: %s", method, role, result,
                 extra={

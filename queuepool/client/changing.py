@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from queuepool.client.effects import Pause, Steps
-from queuepool.client.finding import Place, count, walk
+from queuepool.client.finding import Place, Walk, count, walk
 from queuepool.client.questions import ask
 from queuepool.errors import InvalidInputError
 from queuepool.models import JobId, JobStatus
@@ -16,8 +17,13 @@ from queuepool.tasks.options import is_number
 from queuepool.verbs import Verb
 from queuepool.verbs.operator import verbs as operate
 
+_Change = Callable[[Sequence[str]], Verb[tuple[int, tuple[JobId, ...]]]]
 _AT_ONCE = 200
 _KEPT_OUT = 1000  # ids that are named
+
+
+def _always(_seconds: float) -> bool:
+    return True
 
 
 def replay(ids: Sequence[str]) -> Verb[tuple[int, tuple[JobId, ...]]]:
@@ -40,16 +46,18 @@ def discard(ids: Sequence[str]) -> Verb[tuple[int, tuple[JobId, ...]]]:
 def change(
     config: PoolConfig,
     where: JobFilter,
-    verb: Callable[[Sequence[str]], Verb[tuple[int, tuple[JobId, ...]]]],
+    verb: _Change,
     *,
     partition: int | None,
     pool: str | None,
     most: int | None,
     rate: float | None,
     dry_run: bool,
+    has_time: Callable[[float], bool] = _always,
 ) -> Steps[Changed]:
     """Replay or discard dead jobs that match, at most `most`, `rate` a second.
 
+    has_time: whether there are so many seconds left for the next page; otherwise it ends here.
     One that dies after the first were read is not among them, so that jobs that die again at once
     are not replayed over and over.
     """
@@ -58,14 +66,38 @@ def change(
         matched = yield from count(config, where, partition=partition, pool=pool)
         return Changed(matched=matched if most is None else min(most, matched), changed=0)
     through = yield from walk(config, where, partition=partition, pool=pool)
-    size = _AT_ONCE if rate is None else max(1, min(_AT_ONCE, int(rate)))
+    return (yield from _change_each(config, through, verb, _Pace(most, rate, has_time)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """How many jobs to change, at most, and how fast."""
+
+    most: int | None
+    rate: float | None
+    has_time: Callable[[float], bool]
+
+    def page(self, matched: int) -> int:
+        """Return how many jobs the next page may have, after so many."""
+        size = _AT_ONCE if self.rate is None else max(1, min(_AT_ONCE, int(self.rate)))
+        return size if self.most is None else min(size, self.most - matched)
+
+    def pause_s(self, page: int) -> float:
+        """Return for how long to wait after a page of so many jobs."""
+        return 0.0 if self.rate is None else page / self.rate
+
+
+def _change_each(config: PoolConfig, through: Walk, verb: _Change, pace: _Pace) -> Steps[Changed]:
     page: list[JobStatus] = []
     matched = changed = 0
     kept: dict[JobId, None] = {}
-    while most is None or matched < most:
-        if rate is not None and matched:
-            yield Pause(len(page) / rate)
-        page = yield from through.page(size if most is None else min(size, most - matched))
+    while (size := pace.page(matched)) > 0:
+        pause_s = pace.pause_s(len(page))
+        if not pace.has_time(pause_s):
+            break
+        if pause_s:
+            yield Pause(pause_s)
+        page = yield from through.page(size)
         if not page:
             break
         if not matched:
@@ -75,7 +107,13 @@ def change(
             changed += n
             kept.update(dict.fromkeys(out[: _KEPT_OUT - len(kept)]))
         matched += len(page)
-    return Changed(matched=matched, changed=changed, kept_out=tuple(kept))
+    return Changed(
+        matched=matched,
+        changed=changed,
+        kept_out=tuple(kept),
+        until_ms=through.until_ms,
+        more=not through.is_over,
+    )
 
 
 def _check(most: int | None, rate: float | None) -> None:

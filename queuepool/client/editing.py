@@ -19,7 +19,6 @@ from queuepool.verbs.operator import verbs as operate
 
 _TRIES = 3
 _WHY_NOT = {
-    "unknown": "it has ended or never existed",
     "in-flight": "it is running or about to: cancel it, or wait until it has failed",
     "cancelled": "it was cancelled",
     "changed": "it keeps changing",
@@ -35,8 +34,15 @@ class UnchangeableJobError(InvalidInputError):
         super().__init__(f"job {job_id} was not changed: {why}")
 
 
+class UnknownJobError(UnchangeableJobError):
+    """A job has ended or never existed."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(job_id, "it has ended or never existed")
+
+
 def locate(config: PoolConfig, job_id: str, partition: int | None) -> Steps[JobStatus]:
-    """Return where a job is. Raises UnchangeableJobError if it is nowhere."""
+    """Return where a job is. Raises UnknownJobError if it is nowhere."""
 
     def looking(view: View) -> Steps[JobStatus]:
         if partition is None:
@@ -45,7 +51,7 @@ def locate(config: PoolConfig, job_id: str, partition: int | None) -> Steps[JobS
 
     status = yield from following(config, looking)
     if status.state in (JobState.UNKNOWN, JobState.DONE, JobState.CANCELLED, JobState.EXPIRED):
-        raise UnchangeableJobError(job_id, _WHY_NOT["unknown"])
+        raise UnknownJobError(job_id)
     return status
 
 
@@ -84,7 +90,7 @@ def edit(
         answer = yield from ask(of_pool, status.partition, editing.edit(job_id))
         state, body = answer
         if not body:
-            raise UnchangeableJobError(job_id, _WHY_NOT.get(state, state))
+            break
         old = codec.decode_envelope(body)
         envelope = codec.encode_envelope(
             old.task, payload, old.options, limit=config.max_payload_bytes
@@ -98,4 +104,6 @@ def edit(
             return status.state
         if state != "changed":
             break
+    if state == "unknown":
+        raise UnknownJobError(job_id)
     raise UnchangeableJobError(job_id, _WHY_NOT.get(state, state))

@@ -74,6 +74,11 @@ class Walk:
         self.looked = self.now_ms = 0
 
     @property
+    def until_ms(self) -> int | None:
+        """Return up to when jobs are not left out; None: whenever."""
+        return self._where.until_ms
+
+    @property
     def is_over(self) -> bool:
         """Return whether no jobs are left to look at."""
         return not self._sources

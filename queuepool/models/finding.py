@@ -46,7 +46,8 @@ def piece_of(wanted: str) -> str:
 class JobFilter:
     """Which jobs are looked for; None: whichever.
 
-    group: as stored. error: a text in the reason, type or message, or a fingerprint. since_ms,
+    group: as stored. error: a text in the reason, type or message, or a fingerprint; with
+    by_fingerprint a fingerprint only, so that nobody can guess what a text says. since_ms and
     until_ms: when a dead job died, a delayed one is due, a running one started, any other was
     enqueued. newest: dead and delayed jobs come with the latest first.
     """
@@ -56,6 +57,7 @@ class JobFilter:
     group: bytes | None = None
     tenant: str | None = None
     error: str | None = None
+    by_fingerprint: bool = False
     since_ms: int | None = None
     until_ms: int | None = None
     newest: bool = True
@@ -71,7 +73,12 @@ class JobFilter:
             return False
         if self.error is None:
             return True
-        return job.error is not None and is_error(self.error, job.task or "", job.error)
+        if job.error is None:
+            return False
+        task = job.task or ""
+        if self.by_fingerprint:
+            return fingerprint(task, job.error) == self.error
+        return is_error(self.error, task, job.error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +147,16 @@ class Changed:
     """What a replay or a discard by filter did, or would do in a dry run.
 
     matched: jobs that matched. changed: of these, replayed or discarded. kept_out: some of those
-    that stay dead, as other jobs hold their unique keys.
+    that stay dead, as other jobs hold their unique keys. until_ms: those that died later were left
+    out; None if that is unknown. more: it ended before all were looked at; the same filter with
+    this until_ms goes on with the others.
     """
 
     matched: int
     changed: int
     kept_out: tuple[JobId, ...] = ()
+    until_ms: int | None = None
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ _FOR_VIEWERS: Final = frozenset((
         "ListDecisions", "WatchPartitions", "ListLimits", "GetPolicy", "Explain",
         "Record", "Doctor", "Log", "ListGroups", "FindJobs", "GetHistory", "ListErrors",
         "ListBatches", "GetBatch", "ListSchedules", "ListMoves",
-        "Advise",
+        "Advise", "CountJobs", "ListRunning", "GetDigest",
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ))  # fmt: skip
@@ -36,7 +36,8 @@ _FOR_OPERATORS: Final = frozenset(
         "SetWorkers", "ClearWorkers", "Hold", "Release", "ConfigureGroup",
         "ConfigureTenant",
         "SetLimit", "PauseLimit", "RemoveLimit", "SetPolicy", "CancelBatch", "SetSchedule",
-        "PauseSchedule", "RunSchedule", "RemoveSchedule",
+        "PauseSchedule", "RunSchedule", "RemoveSchedule", "ReplayJobs", "DiscardJobs", "RunJob",
+        "EditJob",
     )
 )  # fmt: skip
 UNKNOWN: Final = "unknown"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from queuepool.models import ErrorRecord, JobState, JobStatus
-from queuepool.models.finding import ErrorCount, fingerprint
+from queuepool.models.finding import Changed, Digest, ErrorCount, RunningJob, fingerprint
 from queuepool.models.groups import GroupLoad, GroupOrder
 from queuepool.models.history import PastRun
 from queuepool.models.places import partition_at
@@ -63,7 +63,7 @@ def job(status: JobStatus) -> job_pb2.Job:
     task, error = status.task or "", status.error
     return job_pb2.Job(
         job_id=text(status.job_id),
-        state=_STATES.get(status.state, job_pb2.JOB_STATE_UNSPECIFIED),
+        state=number_of_state(status.state),
         partition=partition_at(status.partition),
         pool=status.pool or "",
         task=text(task),
@@ -80,6 +80,44 @@ def job(status: JobStatus) -> job_pb2.Job:
 def _error(task: str, error: ErrorRecord) -> job_pb2.JobError:
     return job_pb2.JobError(
         reason=text(error.reason), type=text(error.type), fingerprint=fingerprint(task, error)
+    )
+
+
+def running_job(one: RunningJob) -> job_pb2.RunningJob:
+    """Return a job that runs."""
+    return job_pb2.RunningJob(job=job(one.job), age_s=one.age_s, usual_s=one.usual_s, slow=one.slow)
+
+
+def number_of_state(state: JobState) -> Any:
+    """Return the number of a state; that of none for one that a message cannot name."""
+    return _STATES.get(state, job_pb2.JOB_STATE_UNSPECIFIED)
+
+
+def dead_digest(digest: Digest) -> job_pb2.DeadDigest:
+    """Return the dead jobs in short."""
+    return job_pb2.DeadDigest(
+        dead=number(digest.dead),
+        oldest_ms=None if digest.oldest_ms is None else number(digest.oldest_ms),
+        newest_ms=None if digest.newest_ms is None else number(digest.newest_ms),
+        tasks=map(_job_count, digest.tasks),
+        reasons=map(_job_count, digest.reasons),
+        errors=map(error_count, digest.errors),
+        exact=digest.is_exact,
+    )
+
+
+def _job_count(one: tuple[str, int]) -> job_pb2.JobCount:
+    return job_pb2.JobCount(name=text(one[0]), jobs=number(one[1]))
+
+
+def job_change(done: Changed) -> job_pb2.JobChange:
+    """Return what a replay or a discard did."""
+    return job_pb2.JobChange(
+        matched=number(done.matched),
+        changed=number(done.changed),
+        kept_out=map(text, done.kept_out),
+        until_ms=None if done.until_ms is None else number(done.until_ms),
+        more=done.more,
     )
 
 

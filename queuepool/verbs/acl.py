@@ -27,6 +27,7 @@ from itertools import chain
 from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
 from queuepool.verbs.grants import (
     CANCELLING_COORDINATOR,
+    CHANGING_COORDINATOR,
     CONSUMER,
     COORDINATOR,
     NOTHING,
@@ -89,14 +90,16 @@ class ServerRole:
         newer: bool = False,
         fsynced: bool = False,
         cancels: bool = False,
+        changes: bool = False,
     ) -> list[str]:
         """Return its ACL rules without name and password.
 
         newer: for servers since Redis 7.2. fsynced: for producers that ask for that durability,
         which includes how the server fsyncs. cancels: for coordinators that cancel batches.
+        changes: for coordinators that do so, and change single jobs.
         """
-        if cancels and self.name == "coordinator":
-            return CANCELLING.rules(space, newer=newer)
+        if self is ROLES["coordinator"] and (cancels or changes):
+            return (CHANGING if changes else CANCELLING).rules(space, newer=newer)
         patterns = _patterns(space)
         commands = set(self.commands)
         if newer:
@@ -203,6 +206,12 @@ CANCELLING = replace(
     ROLES["coordinator"],
     scripts=(*ROLES["coordinator"].scripts, "cancel", "cancel_batch", "cancel_children"),
     writes=CANCELLING_COORDINATOR,
+)
+# The same, also for replaying, discarding, editing and running jobs.
+CHANGING = replace(
+    CANCELLING,
+    scripts=(*CANCELLING.scripts, "replay", "discard", "edit", "hasten", "status"),
+    writes=CHANGING_COORDINATOR,
 )
 
 

@@ -191,6 +191,15 @@ CANCELLING = _grant("""
     fo    xadd
 """)
 CANCELLING_COORDINATOR = _union(COORDINATOR, CANCELLING)
+# Also for coordinators that are to replay, discard, edit and run jobs for operators: `queuepool acl
+# --coordinator-changes`.
+CHANGING = _grant("""
+    j     hset
+    dead  zrem
+    dl    zadd
+    du    zadd
+""")
+CHANGING_COORDINATOR = _union(CANCELLING_COORDINATOR, CHANGING)
 NOTHING: Grant = {}
 # Besides the above: a replay rewrites the body, with another stamp; a migration the route; a move
 # takes single jobs out of their lanes.

@@ -20,6 +20,7 @@ from coordinator.core.overlays.values import known_names
 from queuepool.client.pages import token_of
 from queuepool.rpc.client import AUTHORIZATION, QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.rpc.v1.job_pb2 import JobFilter
 from queuepool.rpc.v1.limit_pb2 import LimitDefinition
 from queuepool.rpc.v1.schedule_pb2 import ScheduleDefinition
 from tests.integration.coordinator.cluster import Process
@@ -184,6 +185,18 @@ PAGES = st.builds(
     token_of, st.tuples(st.integers(0, 3), st.sampled_from(["default", "none"])), st.binary()
 )
 NAMES = st.text(max_size=80) | st.sampled_from(["a", "a:b", "x" * 64])
+ODD_JSON = st.sampled_from(["{}", "[]", "[" * 50_000, '{"a":1e999}'])
+FILTERS = st.builds(
+    JobFilter,
+    task=NAMES,
+    partition_key=KEYS,
+    tenant=NAMES,
+    fingerprint=NAMES | st.just("ValueError-3fa2c1"),
+    since_ms=st.none() | MOMENTS,
+    until_ms=st.none() | MOMENTS,
+    partition=st.none() | NUMBERS,
+    pool=NAMES,
+)
 REQUESTS = st.one_of(
     st.builds(api.ListPartitionsRequest, page_size=SIZES, page_token=TOKENS),
     st.builds(api.ListDecisionsRequest, partition=NUMBERS, page_size=SIZES, page_token=TOKENS),
@@ -262,6 +275,30 @@ REQUESTS = st.one_of(
         page_size=SIZES,
         page_token=TOKENS | PAGES,
     ),
+    st.builds(api.CountJobsRequest, state=st.integers(0, 9), filter=st.none() | FILTERS),
+    st.builds(api.ListRunningRequest, partition=st.none() | NUMBERS, page_size=SIZES),
+    st.builds(api.GetDigestRequest, partition=st.none() | NUMBERS),
+    *(
+        st.builds(
+            request,
+            filter=st.none() | FILTERS,
+            most=st.none() | SIZES,
+            rate=st.none() | st.floats(),
+            newest_first=st.booleans(),
+            dry_run=st.booleans(),
+            reason=REASONS,
+        )
+        for request in (api.ReplayJobsRequest, api.DiscardJobsRequest)
+    ),
+    st.builds(api.RunJobRequest, job_id=NAMES, partition_key=KEYS, tenant=NAMES, reason=REASONS),
+    st.builds(
+        api.EditJobRequest,
+        job_id=NAMES,
+        partition_key=KEYS,
+        tenant=NAMES,
+        payload=NAMES | ODD_JSON,
+        reason=REASONS,
+    ),
     st.builds(api.GetHistoryRequest, job_id=NAMES, partition_key=KEYS, tenant=NAMES),
     st.builds(api.ListErrorsRequest, page_size=SIZES, page_token=TOKENS),
     st.builds(api.ListBatchesRequest, page_size=SIZES, page_token=TOKENS | PAGES),
@@ -273,7 +310,7 @@ REQUESTS = st.one_of(
     st.builds(
         api.SetScheduleRequest,
         schedule=NAMES,
-        payload=NAMES | st.sampled_from(["{}", "[]", "[" * 50_000, '{"a":1e999}']),
+        payload=NAMES | ODD_JSON,
         unique=NAMES,
         definition=st.builds(
             ScheduleDefinition,

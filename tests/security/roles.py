@@ -49,14 +49,14 @@ def guarded_server(
     directory: Path,
     *more: str,
     fsynced: bool = False,
-    cancels: bool = False,
+    **coordinators: bool,
 ) -> Iterator[GuardedServer]:
     """Start a server that reads its users from the file that `queuepool acl` prints."""
     space = Keyspace(stage=stage)
     passwords = {role: PASSWORD.format(role) for role in (*ROLES, ADMIN)}
     file = directory / "users.acl"
     newer = binary.name != "redis-server"  # the one that is installed may be Redis 7.0
-    lines = aclfile(space, passwords, newer=newer, fsynced=fsynced, cancels=cancels)
+    lines = aclfile(space, passwords, newer=newer, fsynced=fsynced, **coordinators)
     file.write_text("\n".join(lines) + "\n")
     arguments = ("--aclfile", str(file), "--enable-debug-command", "yes", *more)
     with EmbeddedServer(binary=binary, appendonly=fsynced, extra_args=arguments) as server:

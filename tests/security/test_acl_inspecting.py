@@ -11,9 +11,11 @@ import pytest
 
 from queuepool import After, QueuePool, Schedule
 from queuepool.errors import ScriptError
+from queuepool.models import JobState
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
-from queuepool.verbs.acl import CANCELLING, ROLES
+from queuepool.verbs.acl import CANCELLING, CHANGING, ROLES, ServerRole
+from tests.integration.cli.jobs import bury
 from tests.security.roles import GuardedServer, guarded_server
 from tests.security.test_rights import granted, written
 
@@ -72,10 +74,43 @@ def test_a_coordinator_that_may_cancels(engine_binary: Path, stage: str, tmp_pat
         assert guarded.denied() == []
 
 
-def test_one_that_may_writes_what_that_takes_and_no_more() -> None:
-    taken = set().union(*map(written, ("cancel", "cancel_batch", "cancel_children")))
+def test_a_coordinator_that_may_changes_jobs(
+    engine_binary: Path, stage: str, tmp_path: Path
+) -> None:
+    with guarded_server(engine_binary, stage, tmp_path, changes=True) as guarded:
+        with pool_of(guarded, "producer") as producer:
+            fill(producer)
+        with pool_of(guarded, "ops") as ops:
+            dead = bury(ops, "k", 3, "broken")
+        with pool_of(guarded, "coordinator") as pool:
+            [delayed] = pool.inspect.find("delayed", task="t")
+            assert pool.inspect.edit(delayed.job_id, {"a": 1}) is JobState.DELAYED
+            assert pool.inspect.run(delayed.job_id) is JobState.DELAYED
+            assert pool.inspect.edit(dead[0], {"a": 1}) is JobState.DEAD
+            assert pool.inspect.run(dead[0]) is JobState.DEAD
+            assert pool.inspect.replay(most=1).changed == 1
+            assert pool.inspect.discard().changed == 1
+        assert guarded.denied() == []
+
+
+@pytest.mark.parametrize(
+    ("role", "scripts"),
+    [
+        (CANCELLING, {"cancel", "cancel_batch", "cancel_children"}),
+        (
+            CHANGING,
+            {"cancel", "cancel_batch", "cancel_children"}
+            | {"replay", "discard", "edit", "hasten", "status"},
+        ),
+    ],
+)
+def test_one_that_may_writes_what_that_takes_and_no_more(
+    role: ServerRole, scripts: set[str]
+) -> None:
+    taken = set().union(*map(written, scripts))
     needed = {
         (stem, command) for stem, command in taken if command != "unlink" or stem in ("dn", "dg")
     }
 
-    assert granted(CANCELLING) == granted(ROLES["coordinator"]) | needed
+    assert set(role.scripts) == scripts | set(ROLES["coordinator"].scripts)
+    assert granted(role) == granted(ROLES["coordinator"]) | needed

@@ -23,6 +23,7 @@ from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.rpc.v1.job_pb2 import JobFilter
 from queuepool.rpc.v1.limit_pb2 import LimitDefinition
 from queuepool.rpc.v1.schedule_pb2 import ScheduleDefinition
 from queuepool.servers.tls import Tls
@@ -238,6 +239,9 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
         "SetPolicy": lambda: client.SetPolicy(api.SetPolicyRequest(changes={"budget": "900"})),
         "ListGroups": lambda: client.ListGroups(api.ListGroupsRequest()),
         "FindJobs": lambda: client.FindJobs(api.FindJobsRequest()),
+        "CountJobs": lambda: client.CountJobs(api.CountJobsRequest()),
+        "ListRunning": lambda: client.ListRunning(api.ListRunningRequest()),
+        "GetDigest": lambda: client.GetDigest(api.GetDigestRequest()),
         "GetHistory": lambda: client.GetHistory(api.GetHistoryRequest(job_id="none")),
         "ListErrors": lambda: client.ListErrors(api.ListErrorsRequest()),
         "ListBatches": lambda: client.ListBatches(api.ListBatchesRequest()),
@@ -250,6 +254,14 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
                 schedule="canary", definition=ScheduleDefinition(task="t", every_s=86_400)
             )
         ),
+        "ReplayJobs": lambda: client.ReplayJobs(
+            api.ReplayJobsRequest(filter=JobFilter(), dry_run=True)
+        ),
+        "DiscardJobs": lambda: client.DiscardJobs(
+            api.DiscardJobsRequest(filter=JobFilter(), dry_run=True)
+        ),
+        "RunJob": lambda: client.RunJob(api.RunJobRequest(job_id="none")),
+        "EditJob": lambda: client.EditJob(api.EditJobRequest(job_id="none", payload="[1]")),
         "CancelBatch": lambda: client.CancelBatch(api.CancelBatchRequest(batch="AAAAAAAAAAAAAA")),
         "PauseSchedule": lambda: client.PauseSchedule(
             api.PauseScheduleRequest(schedule="canary", paused=True)

@@ -26,6 +26,7 @@ from queuepool.errors import ConfigurationError, InvalidInputError
 from queuepool.rpc.auth import Access, ApiRole, role_for
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.rpc.v1.job_pb2 import JobFilter
 from queuepool.rpc.v1.limit_pb2 import LimitDefinition
 from queuepool.rpc.v1.schedule_pb2 import ScheduleDefinition
 from tests.integration.coordinator.cluster import Process
@@ -56,6 +57,9 @@ LOOKS: dict[str, Call] = {
     "GetPolicy": lambda c: c.GetPolicy(api.GetPolicyRequest()),
     "ListGroups": lambda c: c.ListGroups(api.ListGroupsRequest()),
     "FindJobs": lambda c: c.FindJobs(api.FindJobsRequest()),
+    "CountJobs": lambda c: c.CountJobs(api.CountJobsRequest()),
+    "ListRunning": lambda c: c.ListRunning(api.ListRunningRequest()),
+    "GetDigest": lambda c: c.GetDigest(api.GetDigestRequest()),
     "GetHistory": lambda c: c.GetHistory(api.GetHistoryRequest(job_id="none")),
     "ListErrors": lambda c: c.ListErrors(api.ListErrorsRequest()),
     "ListBatches": lambda c: c.ListBatches(api.ListBatchesRequest()),
@@ -88,6 +92,10 @@ ACTS: dict[str, Call] = {
             schedule="roles", definition=ScheduleDefinition(task="t", every_s=86_400)
         )
     ),
+    "ReplayJobs": lambda c: c.ReplayJobs(api.ReplayJobsRequest(filter=JobFilter())),
+    "DiscardJobs": lambda c: c.DiscardJobs(api.DiscardJobsRequest(filter=JobFilter())),
+    "RunJob": lambda c: c.RunJob(api.RunJobRequest(job_id="none")),
+    "EditJob": lambda c: c.EditJob(api.EditJobRequest(job_id="none")),
     "CancelBatch": lambda c: c.CancelBatch(api.CancelBatchRequest(batch="AAAAAAAAAAAAAA")),
     "PauseSchedule": lambda c: c.PauseSchedule(
         api.PauseScheduleRequest(schedule="roles", paused=True)
@@ -172,7 +180,7 @@ def test_a_token_has_its_role(by_token: Process, token: str, allowed: str) -> No
     assert looks == dict.fromkeys(LOOKS, "OK") | dict.fromkeys(
         ("GetGroup", "GetBatch"), "NOT_FOUND"
     )
-    nobodys = ("ConfigureGroup", "CancelBatch") if allowed == "OK" else ()
+    nobodys = ("ConfigureGroup", "CancelBatch", "RunJob", "EditJob") if allowed == "OK" else ()
     unknown = dict.fromkeys(nobodys, "NOT_FOUND")
     assert acts == dict.fromkeys(ACTS, allowed) | unknown
 

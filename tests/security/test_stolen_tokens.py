@@ -62,6 +62,7 @@ def fill(pool: QueuePool) -> None:
         callers.BATCH, callers.BATCH, deadline_ms=10**7, keep_ms=10**7, **options
     )
     pool.carry_out(ask_home(pool.config, callers.BATCH, batch))
+    pool.enqueue("t", {}, partition_key="later", job_id=callers.LATER, delay_s=3600)
     pool.enqueue_many(
         "work",
         [
@@ -74,6 +75,7 @@ def fill(pool: QueuePool) -> None:
 def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str]:
     """Return everything that the holder of a token is answered, and what it changed."""
     was_open = pool.batch(callers.BATCH).status().state is BatchState.OPEN
+    due_ms = pool.status(callers.LATER).at_ms
     acts = callers.by_token(process.grpc, token, callers.ACTS)
     server, key = pool.system
     by_hand = look(pool).manual.get(1, (0, 0))[0]
@@ -103,6 +105,7 @@ def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str
         | {"capped": f"capped: {now.max_running}"}
         | {"decided": f"decided: {budget}"}
         | {"scheduled": f"schedule paused: {schedule is not None and schedule.paused_ms > 0}"}
+        | {"ran": f"job ran: {pool.status(callers.LATER).at_ms != due_ms}"}
         | {"cancelled": f"batch cancelled: {was_open and batch.state is BatchState.CANCELLED}"}
         | {"limited": f"limit paused: {limit is not None and limit.paused}"}
     )

@@ -57,6 +57,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let coordinators cancel batches, as gRPC CancelBatch requires",
     )
+    add(
+        "--coordinator-changes",
+        action="store_true",
+        help="the same, and let them replay, discard, edit and run jobs, as gRPC ReplayJobs, "
+        "DiscardJobs, EditJob and RunJob require",
+    )
 
 
 def run(arguments: argparse.Namespace) -> Exit:
@@ -69,6 +75,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         "newer": arguments.newer,
         "fsynced": arguments.fsynced,
         "cancels": arguments.coordinator_cancels,
+        "changes": arguments.coordinator_changes,
     }
     if arguments.format == "template":
         output.say(*template(space, **options))

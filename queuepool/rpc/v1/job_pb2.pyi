@@ -1,7 +1,8 @@
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -67,6 +68,78 @@ class Job(_message.Message):
     crashes: int
     error: JobError
     def __init__(self, job_id: _Optional[str] = ..., state: _Optional[_Union[JobState, str]] = ..., partition: _Optional[int] = ..., pool: _Optional[str] = ..., task: _Optional[str] = ..., partition_key: _Optional[bytes] = ..., tenant: _Optional[str] = ..., enqueued_ms: _Optional[int] = ..., at_ms: _Optional[int] = ..., attempts: _Optional[int] = ..., crashes: _Optional[int] = ..., error: _Optional[_Union[JobError, _Mapping]] = ...) -> None: ...
+
+class JobFilter(_message.Message):
+    __slots__ = ("task", "partition_key", "tenant", "fingerprint", "since_ms", "until_ms", "partition", "pool")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    partition_key: bytes
+    tenant: str
+    fingerprint: str
+    since_ms: int
+    until_ms: int
+    partition: int
+    pool: str
+    def __init__(self, task: _Optional[str] = ..., partition_key: _Optional[bytes] = ..., tenant: _Optional[str] = ..., fingerprint: _Optional[str] = ..., since_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., partition: _Optional[int] = ..., pool: _Optional[str] = ...) -> None: ...
+
+class RunningJob(_message.Message):
+    __slots__ = ("job", "age_s", "usual_s", "slow")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    AGE_S_FIELD_NUMBER: _ClassVar[int]
+    USUAL_S_FIELD_NUMBER: _ClassVar[int]
+    SLOW_FIELD_NUMBER: _ClassVar[int]
+    job: Job
+    age_s: float
+    usual_s: float
+    slow: bool
+    def __init__(self, job: _Optional[_Union[Job, _Mapping]] = ..., age_s: _Optional[float] = ..., usual_s: _Optional[float] = ..., slow: bool = ...) -> None: ...
+
+class JobCount(_message.Message):
+    __slots__ = ("name", "jobs")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    JOBS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    jobs: int
+    def __init__(self, name: _Optional[str] = ..., jobs: _Optional[int] = ...) -> None: ...
+
+class DeadDigest(_message.Message):
+    __slots__ = ("dead", "oldest_ms", "newest_ms", "tasks", "reasons", "errors", "exact")
+    DEAD_FIELD_NUMBER: _ClassVar[int]
+    OLDEST_MS_FIELD_NUMBER: _ClassVar[int]
+    NEWEST_MS_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
+    ERRORS_FIELD_NUMBER: _ClassVar[int]
+    EXACT_FIELD_NUMBER: _ClassVar[int]
+    dead: int
+    oldest_ms: int
+    newest_ms: int
+    tasks: _containers.RepeatedCompositeFieldContainer[JobCount]
+    reasons: _containers.RepeatedCompositeFieldContainer[JobCount]
+    errors: _containers.RepeatedCompositeFieldContainer[ErrorCount]
+    exact: bool
+    def __init__(self, dead: _Optional[int] = ..., oldest_ms: _Optional[int] = ..., newest_ms: _Optional[int] = ..., tasks: _Optional[_Iterable[_Union[JobCount, _Mapping]]] = ..., reasons: _Optional[_Iterable[_Union[JobCount, _Mapping]]] = ..., errors: _Optional[_Iterable[_Union[ErrorCount, _Mapping]]] = ..., exact: bool = ...) -> None: ...
+
+class JobChange(_message.Message):
+    __slots__ = ("matched", "changed", "kept_out", "until_ms", "more")
+    MATCHED_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    KEPT_OUT_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
+    matched: int
+    changed: int
+    kept_out: _containers.RepeatedScalarFieldContainer[str]
+    until_ms: int
+    more: bool
+    def __init__(self, matched: _Optional[int] = ..., changed: _Optional[int] = ..., kept_out: _Optional[_Iterable[str]] = ..., until_ms: _Optional[int] = ..., more: bool = ...) -> None: ...
 
 class PastRun(_message.Message):
     __slots__ = ("job_id", "task", "attempt", "end", "ended_ms", "waited_s", "ran_s", "reason", "type")

@@ -505,6 +505,128 @@ class FindJobsResponse(_message.Message):
     next_page_token: str
     def __init__(self, jobs: _Optional[_Iterable[_Union[_job_pb2.Job, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
+class CountJobsRequest(_message.Message):
+    __slots__ = ("state", "filter")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    state: _job_pb2.JobState
+    filter: _job_pb2.JobFilter
+    def __init__(self, state: _Optional[_Union[_job_pb2.JobState, str]] = ..., filter: _Optional[_Union[_job_pb2.JobFilter, _Mapping]] = ...) -> None: ...
+
+class CountJobsResponse(_message.Message):
+    __slots__ = ("jobs",)
+    JOBS_FIELD_NUMBER: _ClassVar[int]
+    jobs: int
+    def __init__(self, jobs: _Optional[int] = ...) -> None: ...
+
+class ListRunningRequest(_message.Message):
+    __slots__ = ("partition", "page_size")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    page_size: int
+    def __init__(self, partition: _Optional[int] = ..., page_size: _Optional[int] = ...) -> None: ...
+
+class ListRunningResponse(_message.Message):
+    __slots__ = ("jobs",)
+    JOBS_FIELD_NUMBER: _ClassVar[int]
+    jobs: _containers.RepeatedCompositeFieldContainer[_job_pb2.RunningJob]
+    def __init__(self, jobs: _Optional[_Iterable[_Union[_job_pb2.RunningJob, _Mapping]]] = ...) -> None: ...
+
+class GetDigestRequest(_message.Message):
+    __slots__ = ("partition",)
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    def __init__(self, partition: _Optional[int] = ...) -> None: ...
+
+class GetDigestResponse(_message.Message):
+    __slots__ = ("digest",)
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    digest: _job_pb2.DeadDigest
+    def __init__(self, digest: _Optional[_Union[_job_pb2.DeadDigest, _Mapping]] = ...) -> None: ...
+
+class ReplayJobsRequest(_message.Message):
+    __slots__ = ("filter", "most", "rate", "newest_first", "dry_run", "reason")
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    RATE_FIELD_NUMBER: _ClassVar[int]
+    NEWEST_FIRST_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    filter: _job_pb2.JobFilter
+    most: int
+    rate: float
+    newest_first: bool
+    dry_run: bool
+    reason: str
+    def __init__(self, filter: _Optional[_Union[_job_pb2.JobFilter, _Mapping]] = ..., most: _Optional[int] = ..., rate: _Optional[float] = ..., newest_first: bool = ..., dry_run: bool = ..., reason: _Optional[str] = ...) -> None: ...
+
+class ReplayJobsResponse(_message.Message):
+    __slots__ = ("change",)
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    change: _job_pb2.JobChange
+    def __init__(self, change: _Optional[_Union[_job_pb2.JobChange, _Mapping]] = ...) -> None: ...
+
+class DiscardJobsRequest(_message.Message):
+    __slots__ = ("filter", "most", "rate", "newest_first", "dry_run", "reason")
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    RATE_FIELD_NUMBER: _ClassVar[int]
+    NEWEST_FIRST_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    filter: _job_pb2.JobFilter
+    most: int
+    rate: float
+    newest_first: bool
+    dry_run: bool
+    reason: str
+    def __init__(self, filter: _Optional[_Union[_job_pb2.JobFilter, _Mapping]] = ..., most: _Optional[int] = ..., rate: _Optional[float] = ..., newest_first: bool = ..., dry_run: bool = ..., reason: _Optional[str] = ...) -> None: ...
+
+class DiscardJobsResponse(_message.Message):
+    __slots__ = ("change",)
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    change: _job_pb2.JobChange
+    def __init__(self, change: _Optional[_Union[_job_pb2.JobChange, _Mapping]] = ...) -> None: ...
+
+class RunJobRequest(_message.Message):
+    __slots__ = ("job_id", "partition_key", "tenant", "reason")
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    partition_key: bytes
+    tenant: str
+    reason: str
+    def __init__(self, job_id: _Optional[str] = ..., partition_key: _Optional[bytes] = ..., tenant: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RunJobResponse(_message.Message):
+    __slots__ = ("state",)
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    state: _job_pb2.JobState
+    def __init__(self, state: _Optional[_Union[_job_pb2.JobState, str]] = ...) -> None: ...
+
+class EditJobRequest(_message.Message):
+    __slots__ = ("job_id", "partition_key", "tenant", "payload", "reason")
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    partition_key: bytes
+    tenant: str
+    payload: str
+    reason: str
+    def __init__(self, job_id: _Optional[str] = ..., partition_key: _Optional[bytes] = ..., tenant: _Optional[str] = ..., payload: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class EditJobResponse(_message.Message):
+    __slots__ = ("state",)
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    state: _job_pb2.JobState
+    def __init__(self, state: _Optional[_Union[_job_pb2.JobState, str]] = ...) -> None: ...
+
 class GetHistoryRequest(_message.Message):
     __slots__ = ("job_id", "partition_key", "tenant", "page_size")
     JOB_ID_FIELD_NUMBER: _ClassVar[int]

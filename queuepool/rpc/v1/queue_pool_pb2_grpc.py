@@ -169,6 +169,21 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.FindJobsRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.FindJobsResponse.FromString,
                 _registered_method=True)
+        self.CountJobs = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/CountJobs',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CountJobsRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CountJobsResponse.FromString,
+                _registered_method=True)
+        self.ListRunning = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/ListRunning',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListRunningRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListRunningResponse.FromString,
+                _registered_method=True)
+        self.GetDigest = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/GetDigest',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetDigestRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetDigestResponse.FromString,
+                _registered_method=True)
         self.GetHistory = channel.unary_unary(
                 '/queuepool.rpc.v1.QueuePool/GetHistory',
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetHistoryRequest.SerializeToString,
@@ -178,6 +193,26 @@ class QueuePoolStub(object):
                 '/queuepool.rpc.v1.QueuePool/ListErrors',
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsResponse.FromString,
+                _registered_method=True)
+        self.ReplayJobs = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/ReplayJobs',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReplayJobsRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReplayJobsResponse.FromString,
+                _registered_method=True)
+        self.DiscardJobs = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/DiscardJobs',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DiscardJobsRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DiscardJobsResponse.FromString,
+                _registered_method=True)
+        self.RunJob = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/RunJob',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunJobRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunJobResponse.FromString,
+                _registered_method=True)
+        self.EditJob = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/EditJob',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.EditJobRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.EditJobResponse.FromString,
                 _registered_method=True)
         self.ListBatches = channel.unary_unary(
                 '/queuepool.rpc.v1.QueuePool/ListBatches',
@@ -426,6 +461,27 @@ class QueuePoolServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CountJobs(self, request, context):
+        """How many jobs match. It may look at all of them: DEADLINE_EXCEEDED when that takes more than 8 s.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListRunning(self, request, context):
+        """The jobs that run, of 10,000 at most, those that have run longest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetDigest(self, request, context):
+        """The dead jobs in short: how many, since when, of which tasks, why.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetHistory(self, request, context):
         """The latest executions of a job that are on record, the earliest first; none unless consumers keep
         a history.
@@ -437,6 +493,38 @@ class QueuePoolServicer(object):
     def ListErrors(self, request, context):
         """Errors of dead and retrying jobs, the commonest first, a page at a time; of more than 10,000 jobs
         from as many, evenly spread.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReplayJobs(self, request, context):
+        """Run dead jobs that match again, with attempts reset. A call ends after 8 s at most and says whether
+        there are more. FAILED_PRECONDITION when the server's user of coordinators may not change jobs: see
+        docs/security.md; so do the three calls that follow.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DiscardJobs(self, request, context):
+        """Delete dead jobs that match permanently, as ReplayJobs replays them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RunJob(self, request, context):
+        """Run a job as soon as it may, although it is delayed or dead; nothing changes for one that is ready or
+        runs. NOT_FOUND when it has ended, FAILED_PRECONDITION when another job holds its unique key.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EditJob(self, request, context):
+        """Give a job that does not run other arguments; a dead one stays dead until RunJob. NOT_FOUND when
+        it has ended, FAILED_PRECONDITION when it runs.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -647,6 +735,21 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.FindJobsRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.FindJobsResponse.SerializeToString,
             ),
+            'CountJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountJobs,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CountJobsRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CountJobsResponse.SerializeToString,
+            ),
+            'ListRunning': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListRunning,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListRunningRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListRunningResponse.SerializeToString,
+            ),
+            'GetDigest': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetDigest,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetDigestRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetDigestResponse.SerializeToString,
+            ),
             'GetHistory': grpc.unary_unary_rpc_method_handler(
                     servicer.GetHistory,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetHistoryRequest.FromString,
@@ -656,6 +759,26 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     servicer.ListErrors,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsResponse.SerializeToString,
+            ),
+            'ReplayJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReplayJobs,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReplayJobsRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReplayJobsResponse.SerializeToString,
+            ),
+            'DiscardJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.DiscardJobs,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DiscardJobsRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DiscardJobsResponse.SerializeToString,
+            ),
+            'RunJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.RunJob,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunJobRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunJobResponse.SerializeToString,
+            ),
+            'EditJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.EditJob,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.EditJobRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.EditJobResponse.SerializeToString,
             ),
             'ListBatches': grpc.unary_unary_rpc_method_handler(
                     servicer.ListBatches,
@@ -1443,6 +1566,87 @@ class QueuePool(object):
             _registered_method=True)
 
     @staticmethod
+    def CountJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/CountJobs',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CountJobsRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CountJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListRunning(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/ListRunning',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListRunningRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListRunningResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetDigest(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/GetDigest',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetDigestRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetDigestResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def GetHistory(request,
             target,
             options=(),
@@ -1486,6 +1690,114 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/ListErrors',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReplayJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/ReplayJobs',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReplayJobsRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReplayJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiscardJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/DiscardJobs',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DiscardJobsRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DiscardJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/RunJob',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunJobRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EditJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/EditJob',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.EditJobRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.EditJobResponse.FromString,
             options,
             channel_credentials,
             insecure,

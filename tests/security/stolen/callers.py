@@ -17,6 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.rpc.v1.job_pb2 import JobFilter
 from queuepool.rpc.v1.limit_pb2 import LimitDefinition
 from queuepool.rpc.v1.schedule_pb2 import ScheduleDefinition
 
@@ -31,6 +32,7 @@ PAYLOAD, ERROR, JOB, GROUP = "secret-payload", "secret-error", "secret-job", "se
 WORKERS, CAP = 9, 7
 HELD, CAPPED = "held: True", f"capped: {CAP}"
 SCHEDULE, SCHEDULED = "schedule-of-scene", "schedule paused: True"
+LATER, RAN = "job-of-later", "job ran: True"
 BATCH, CANCELLED = "AAAAAAAAAAAAAA", "batch cancelled: True"
 BUDGET = "900"
 DECIDED = f"decided: {BUDGET}"
@@ -56,6 +58,9 @@ LOOKS: dict[str, Call] = {
     "ListGroups": lambda c: c.ListGroups(api.ListGroupsRequest()),
     "ListBatches": lambda c: c.ListBatches(api.ListBatchesRequest()),
     "GetBatch": lambda c: c.GetBatch(api.GetBatchRequest(batch=BATCH)),
+    "CountJobs": lambda c: c.CountJobs(api.CountJobsRequest()),
+    "ListRunning": lambda c: c.ListRunning(api.ListRunningRequest()),
+    "GetDigest": lambda c: c.GetDigest(api.GetDigestRequest()),
     "GetHistory": lambda c: c.GetHistory(api.GetHistoryRequest(job_id=JOB)),
     "ListSchedules": lambda c: c.ListSchedules(api.ListSchedulesRequest()),
     "ListMoves": lambda c: c.ListMoves(api.ListMovesRequest()),
@@ -89,6 +94,14 @@ ACTS: dict[str, Call] = {
         api.PauseScheduleRequest(schedule=SCHEDULE, paused=True)
     ),
     "RunSchedule": lambda c: c.RunSchedule(api.RunScheduleRequest(schedule=SCHEDULE)),
+    "ReplayJobs": lambda c: c.ReplayJobs(api.ReplayJobsRequest(filter=JobFilter(task="nobody's"))),
+    "DiscardJobs": lambda c: c.DiscardJobs(
+        api.DiscardJobsRequest(filter=JobFilter(task="nobody's"))
+    ),
+    "RunJob": lambda c: c.RunJob(api.RunJobRequest(job_id=LATER)),
+    "EditJob": lambda c: c.EditJob(
+        api.EditJobRequest(job_id=JOB, payload=json.dumps({"x": PAYLOAD}))
+    ),
     "CancelBatch": lambda c: c.CancelBatch(api.CancelBatchRequest(batch=BATCH)),
 }
 AFTERWARDS: dict[str, Call] = {
@@ -124,6 +137,7 @@ WISHES = (
     Wish("set, pause and remove limits", frozenset(("operator",)), _shows(PAUSED)),
     Wish("see the names of limits, and how far they are used", LOOKING | {METRICS}, _shows(SEEN)),
     Wish("set, pause, run and remove schedules", frozenset(("operator",)), _shows(SCHEDULED)),
+    Wish("replay, discard, edit and run jobs", frozenset(("operator",)), _shows(RAN)),
     Wish("cancel batches and flows", frozenset(("operator",)), _shows(CANCELLED)),
     Wish("see ids of jobs, names of groups, and the types of errors", LOOKING, _shows(JOB)),
     Wish("see payloads, results or the texts of errors", frozenset(), _shows(PAYLOAD, ERROR)),
