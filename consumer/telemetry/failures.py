@@ -8,11 +8,10 @@ stored with the job but never logged: its text may contain parts of the payload.
 from __future__ import annotations
 
 import logging
-import shlex
 from collections.abc import Sequence
 
 from consumer.core.jobs import End, Outcome
-from queuepool.errors.escaping import id_text, key_text, visible
+from queuepool.errors.escaping import id_text, key_text, typed, visible
 from queuepool.models.tenants import key_in, tenant_text
 from queuepool.protocol.codec import decode_error
 
@@ -65,7 +64,7 @@ class FailureLog:
         why = f" ({outcome.reason})" if died or outcome.reason != "failed" else ""
         what = ("is dead" if died else "failed") + why
         what_next = (
-            f"see `queuepool dead show {shlex.quote(job_id)}`"
+            f"see `queuepool dead show {typed(job_id)}`"
             if died
             else f"next try in {outcome.delay_ms / 1000:.1f} s"
         )

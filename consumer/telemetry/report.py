@@ -8,11 +8,12 @@ from time import monotonic
 
 from consumer.core import events
 from consumer.telemetry.failures import FailureLog
-from queuepool.errors.escaping import id_text, shown
+from queuepool.errors.escaping import id_text, shown, typed
 from queuepool.models.places import DEFAULT_POOL, partition_at, place_text
 
 _TASKS = 1000  # whose absence is logged, once each
 _SHARE_AGAIN_S = 60.0
+_NAMED = 5  # jobs that one recovery buried
 
 
 class EventLog:
@@ -59,7 +60,14 @@ class EventLog:
             self._log.warning(
                 "recovered %d jobs of a dead owner (%d had been running, %d were buried, %d "
                 "cancelled)",
-                r.recovered, r.crashed, r.buried, r.cancelled,
+                r.recovered, r.crashed, len(r.buried), r.cancelled,
+            )  # fmt: skip
+        for job_id in r.buried[:_NAMED]:
+            self._log.error(
+                "job %s is dead (crashed): its consumers kept dying while it ran; "
+                "see `queuepool dead show %s`",
+                id_text(job_id), typed(id_text(job_id)),
+                extra={"job": id_text(job_id), "partition": self._partition, "reason": "crashed"},
             )  # fmt: skip
 
     @listen.register

@@ -18,6 +18,7 @@ start of such an escape (`\x5c`).
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 
 _ESCAPE = re.compile(r"\\x[0-9a-fA-F]{2}")
@@ -61,6 +62,14 @@ def id_text(raw: bytes) -> str:
     if _ID.fullmatch(raw):
         return raw.decode()
     return _NOT_OF_AN_ID.sub(lambda found: b"\\x%02x" % found[0][0], raw).decode()
+
+
+def typed(text: str) -> str:
+    r"""Return an id or a key, as one of these texts, the way it is typed in a shell.
+
+    A first dash is written as \x2d, since it would begin an option.
+    """
+    return shlex.quote(f"\\x2d{text[1:]}" if text.startswith("-") else text)
 
 
 def id_bytes(text: str) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -187,7 +187,7 @@ def _until_due(p: PartitionData, passed: int = 0) -> int:
 def recover(p: PartitionData, args: Args) -> Any:
     """Return up to 200 jobs of a dead owner to the front of their lanes."""
     if not p.to_recover:
-        return [0, 0, 0, 0, 0]
+        return [0, 0, 0, 0]
     max_crashes, error, epoch = int(args[2]), args[3], p.to_recover[0]
     book = p.book(epoch)
     # From the last to the first, each to the front: the claimed ones, then the started ones.
@@ -197,19 +197,20 @@ def recover(p: PartitionData, args: Args) -> Any:
         latest = entries[-1][1]
         if len(entries) > _BATCH:
             p.owner.past = epoch
-    became: Counter[str] = Counter()
+    became: dict[str, list[bytes]] = defaultdict(list)
     for score, job_id in reversed(entries[-_BATCH:]):
         limit = max_crashes if job_id == latest or max_crashes < 2 else max_crashes + _TRIALS
         p.unbook(epoch, job_id)
         p.progress.pop(job_id, None)
-        became.update(_recover_one(p, job_id, score >= STARTED, limit, error))
-    p.count("recovered", became["recovered"])
+        for end in _recover_one(p, job_id, score >= STARTED, limit, error):
+            became[end].append(job_id)
+    p.count("recovered", len(became["recovered"]))
     if became["recovered"]:
         p.wake(b"w")
     if not p.book(epoch):
         p.to_recover.popleft()
-    ends = ("recovered", "crashed", "buried", "cancelled")
-    return [len(p.to_recover), *(became[end] for end in ends)]
+    counts = (len(became[end]) for end in ("recovered", "crashed", "cancelled"))
+    return [len(p.to_recover), *counts, *became["buried"]]
 
 
 def _recover_one(

@@ -71,7 +71,7 @@ BROKEN = (
     (MovesMachine, "export", "for t = 0, 3 do if #ids", "for t = 3, 0, -1 do if #ids", "M4"),
     (MovesMachine, "enqueue", "if least and least > (tonumber(ARGV[6]) or 1)", "if false", "M5"),
     (MovesMachine, "freeze", "'moving', ARGV[1], 'slot'", "'slot'", "M1|I17|room of"),
-    (MovesMachine, "promote", "redis.call('SCARD', base .. ':mv') > 0", "false", "M2"),
+    (MovesMachine, "promote", "#ids > 0 and redis.call('SCARD', base .. ':mv') > 0", "false", "M2"),
     (MovesMachine, "bury", "if not old.closed then", "if true then", "M2"),
     (MovesMachine, "finish_stray", "if not is_closed(group)", "if true", "finish_stray"),
     (MovesMachine, "rouse", "return body and is_closed(group_of(body))", "return", "rouse"),

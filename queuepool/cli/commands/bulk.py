@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from queuepool.cli.rows.rows import guess_format, open_rows, read_rows
 from queuepool.cli.rows.unique_keys import unique_by
 from queuepool.client.group import TaskGroup
 from queuepool.errors import ScriptError
+from queuepool.errors.escaping import typed
 from queuepool.models import Durability, GroupStatus, Tier
 from queuepool.models.places import DEFAULT_POOL, check_pool
 from queuepool.partitions.partition import Partition
@@ -172,7 +172,7 @@ def _wait(
     except KeyboardInterrupt:
         raise CommandError(
             f"interrupted: all {tally.rows:,} rows are enqueued, and their jobs continue "
-            f"without this command; `queuepool group show {shlex.quote(arguments.key)}` shows "
+            f"without this command; `queuepool group show {typed(arguments.key)}` shows "
             "their progress",
             Exit.INTERRUPTED,
         ) from None
@@ -260,7 +260,7 @@ def _remedy(summary: dict[str, Any]) -> str:
         "them" if summary["dead"] == summary["died"] else (f"the {summary['dead']:,} still stored")
     )
     return (
-        f"See `queuepool dead list --key {shlex.quote(summary['key'])}`; "
+        f"See `queuepool dead list --key {typed(summary['key'])}`; "
         f"`queuepool dead replay` runs {which} again"
     )
 

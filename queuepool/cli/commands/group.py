@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ from queuepool.cli.inspection.pools import open_pool
 from queuepool.client import group as groups
 from queuepool.client.grouping import check_limit
 from queuepool.client.holding import OWN, check_settings
+from queuepool.errors.escaping import typed
 from queuepool.models import Eta, GroupStatus, Tier
 from queuepool.models.durations import format_duration, range_of
 from queuepool.models.groups import MOST_GROUPS, GroupOrder
@@ -231,7 +231,7 @@ def print_group(
         if status.spread == 1:
             del plain["spread"]
         since_ms = plain.pop("held_ms")
-        release = f"queuepool release group {shlex.quote(arguments.key)}"
+        release = f"queuepool release group {typed(arguments.key)}"
         held = {"held": f"since {when(since_ms)}: {release}"} if since_ms else {}
         ends = {"ends": range_of(eta)} if eta is not None and status.left else {}
         print_fields(plain | {"progress": f"{status.progress:.1%}"} | ends | held)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +16,7 @@ from queuepool.cli.inspection.messages import tenant_of_message
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.holding import check_settings
 from queuepool.client.tenant import Tenant
+from queuepool.errors.escaping import typed
 from queuepool.models import TenantStatus
 from queuepool.rpc.acting import reason
 
@@ -68,7 +68,7 @@ def show(arguments: argparse.Namespace) -> Exit:
         return Exit.OK
     held = {}
     if status.held_ms:
-        back = f"queuepool tenant release {shlex.quote(arguments.name)}"
+        back = f"queuepool tenant release {typed(arguments.name)}"
         held = {"held": f"since {when(status.held_ms)}: {back}"}
     fields: dict[str, object] = {"tenant": arguments.name}
     fields |= {name: getattr(status, name) for name in _TOTALS}

@@ -5,7 +5,8 @@
 --         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> g:<group> dn:<0|1> mg u uk ex lm
 --         ll ga dl fo
 -- ARGV    nonce, epoch, crashes that bury a job, the error to store with it
--- Returns {in-flight sets left, recovered, crashed, buried, cancelled}; or {FENCED, current epoch}.
+-- Returns {in-flight sets left, recovered, crashed, cancelled, ids of those that it buried ...}; or
+--         {FENCED, current epoch}.
 -- Only started jobs are charged a crash; claimed ones may have started without a record, and are
 -- recorded with 0 crashes, so that their next claim records them as started. Started ones come
 -- first, in starting order; then the claimed ones in claim order. Call until no set is left.
@@ -16,7 +17,7 @@ local base, c, j, rec = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':
 local trials = 3
 -- uses: fence
 local old = redis.call('LINDEX', rec, 0)
-if not old then return {0, 0, 0, 0, 0} end
+if not old then return {0, 0, 0, 0} end
 -- uses: check_hashes, check_lane, end_cancelled, is_cancelled, bury, push_front, wake, group_of
 -- uses: tier_of, add, count_ready, ours, tune, leave
 local book = base .. ':fl:' .. old
@@ -44,7 +45,7 @@ if #entries > 0 and tonumber(entries[2]) >= 1e12
   -- The next step's are older
   if redis.call('ZCARD', book) > 200 then redis.call('HSET', base .. ':o', 'past', old) end
 end
-local recovered, crashed, buried, cancelled = 0, 0, 0, 0
+local recovered, crashed, buried, cancelled = 0, 0, {}, 0
 for i = 1, #entries, 2 do
   local id, job = entries[i], jobs[i]
   redis.call('ZREM', book, id)
@@ -56,7 +57,7 @@ for i = 1, #entries, 2 do
     if job.started then crashed = crashed + 1 end
     local bound = (id == latest or most < 2) and most or most + trials
     if job.started and add(base .. ':cr', id, 1) >= bound then
-      buried = buried + 1
+      buried[#buried + 1] = id
       bury(id, job.g, job.size, ARGV[4])
     else
       recovered = recovered + 1
@@ -72,4 +73,4 @@ add(c, 'recovered', recovered)
 if #entries > 0 then redis.call('HSET', c, 'tried', 1) end
 if recovered > 0 then wake('w') end
 if redis.call('EXISTS', book) == 0 then redis.call('LPOP', rec) end
-return {redis.call('LLEN', rec), recovered, crashed, buried, cancelled}
+return {redis.call('LLEN', rec), recovered, crashed, cancelled, unpack(buried)}

@@ -142,8 +142,8 @@ class Recovered(Struct, frozen=True):
     epochs_to_recover: int
     recovered: int
     crashed: int
-    buried: int
     cancelled: int
+    buried: tuple[bytes, ...] = ()
 
 
 class Acks(Struct):

@@ -261,7 +261,12 @@ def rouse(ownership: Ownership, cursor: bytes, tasks: Iterable[str]) -> Verb[Rou
 
 def recover(ownership: Ownership, *, max_crashes: int, error: bytes) -> Verb[Recovered]:
     """Return up to 200 jobs of dead owners to their lanes; bury those that crashed too often."""
-    return owned("recover", ownership, [max_crashes, error], lambda r: Recovered(*r))
+    return owned("recover", ownership, [max_crashes, error], _read_recovered)
+
+
+def _read_recovered(r: Any) -> Recovered:
+    left, recovered, crashed, cancelled, *buried = r
+    return Recovered(left, recovered, crashed, cancelled, tuple(map(bytes, buried)))
 
 
 def vacancy() -> Verb[Vacancy]:

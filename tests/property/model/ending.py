@@ -198,13 +198,13 @@ def start(s: State, epoch: int, ids: Sequence[bytes]) -> int:
 
 def recover(
     s: State, there: dict[int, list[bytes]], *, max_crashes: int, error: bytes
-) -> tuple[int, int, int, int, int]:
+) -> tuple[int, int, int, int, tuple[bytes, ...]]:
     """Empty the first book to recover, as far as the server did: at most 200 jobs, the last ones.
 
     Of a whole book, jobs that started come first in their lanes, then those that waited.
     """
     if not s.to_recover:
-        return 0, 0, 0, 0, 0
+        return 0, 0, 0, 0, ()
     epoch = s.to_recover[0]
     book = s.books.get(epoch, Book())
     order, kept = [*book.started, *book.waiting], set(there.get(epoch, []))
@@ -215,7 +215,8 @@ def recover(
     assert moved or not order, "recovered nothing"
     latest = None if book.past else next(reversed(book.started), None)
     book.past = book.past or bool(started)
-    recovered = crashed = buried = cancelled = 0
+    recovered = crashed = cancelled = 0
+    buried: list[bytes] = []
     for job_id in reversed(moved):
         job = s.jobs[job_id]
         s.leave(job_id)
@@ -228,11 +229,11 @@ def recover(
         spared = 0 if job_id == latest or max_crashes == 1 else SPARED
         if job_id in started and job.crashes >= max_crashes + spared:
             s.put_dead(job_id, error)
-            buried += 1
+            buried.append(job_id)
         else:
             s.put_ready(job_id, front=True)
             recovered += 1
     s.counters["recovered"] += recovered
     if not kept:
         s.to_recover.pop(0)
-    return len(s.to_recover), recovered, crashed, buried, cancelled
+    return len(s.to_recover), recovered, crashed, cancelled, tuple(buried)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from queuepool.errors.escaping import key_text, shown
+from queuepool.errors.escaping import key_text, shown, typed
 from queuepool.models import LimitStatus, ScheduleStatus
 from queuepool.models.doctor import Finding, Severity
 from queuepool.models.tenants import key_in, tenant_of
 from queuepool.telemetry.doctor.observed import Observed, Place
-from queuepool.telemetry.doctor.rules.rule import DAY_S, HOUR_S, MINUTE_S, lasting, typed
+from queuepool.telemetry.doctor.rules.rule import DAY_S, HOUR_S, MINUTE_S, lasting
 
 # Maintenance takes hours; what is held for longer than a day has been forgotten.
 HELD_S = DAY_S
@@ -57,7 +57,7 @@ def _held_tasks(places: Iterable[Place]) -> Iterator[tuple[str, str, int, str]]:
         for task, ms in place.state.held_tasks.items() if place.state is not None else ():
             since[task] = min(ms, since.get(task, ms))
     for task, ms in sorted(since.items()):
-        yield "task", shown(task), ms, f"queuepool release task {typed(task.encode())}"
+        yield "task", shown(task), ms, f"queuepool release task {typed(task)}"
 
 
 def _holds(place: Place) -> Iterator[tuple[str, str, int, str]]:
@@ -68,13 +68,13 @@ def _holds(place: Place) -> Iterator[tuple[str, str, int, str]]:
     if looked is not None and looked.held_group is not None:
         tenant = tenant_of(looked.held_group.name)
         name = key_text(key_in(looked.held_group.name))
-        remedy = f"queuepool release group {typed(key_in(looked.held_group.name))}"
+        remedy = f"queuepool release group {typed(key_text(key_in(looked.held_group.name)))}"
         if tenant is not None:
-            remedy += f" --tenant {typed(tenant)}"
+            remedy += f" --tenant {typed(key_text(tenant))}"
         yield "group", name, looked.held_group.since_ms, remedy
     if looked is not None and looked.held_tenant is not None:
         name = key_text(looked.held_tenant.name)
-        remedy = f"queuepool tenant release {typed(looked.held_tenant.name)}"
+        remedy = f"queuepool tenant release {typed(key_text(looked.held_tenant.name))}"
         yield "tenant", name, looked.held_tenant.since_ms, remedy
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from queuepool.errors.escaping import key_text
+from queuepool.errors.escaping import key_text, typed
 from queuepool.models.doctor import Finding
 from queuepool.models.tenants import key_in, tenant_of
 from queuepool.telemetry.doctor.observed import Observed
@@ -49,12 +48,6 @@ def lasting(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def typed(name: bytes) -> str:
-    r"""Return a name as it is typed in a shell. A first dash is \x2d: it would be an option."""
-    text = key_text(name)
-    return shlex.quote(f"\\x2d{text[1:]}" if text.startswith("-") else text)
-
-
 def size(count: float) -> str:
     """Return a number of bytes for people."""
     for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
@@ -65,5 +58,5 @@ def size(count: float) -> str:
 
 def named(group: bytes) -> str:
     """Return a task group as commands take it: its key, and its tenant if it has one."""
-    name, tenant = typed(key_in(group)), tenant_of(group)
-    return name if tenant is None else f"{name} --tenant {typed(tenant)}"
+    name, tenant = typed(key_text(key_in(group))), tenant_of(group)
+    return name if tenant is None else f"{name} --tenant {typed(key_text(tenant))}"
