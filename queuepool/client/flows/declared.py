@@ -123,11 +123,11 @@ class Flow:
         follows failed, as for After. The other options: as for enqueue.
         """
         refuse_unknown("add", dict(options), StepOptions)
-        follows = (after,) if isinstance(after, str) else tuple(after)
+        follows = (after,) if isinstance(after, str) else _listed("after", after, "names of steps")
         waits = sorted(set(options) & {*_OF_WAITING, "deadline_s"})
         if waits and not follows:
             raise InvalidInputError(f"{waits[0]} is for a step that follows others: see after")
-        rows = None if each is None else list(each)
+        rows = None if each is None else [*_listed("each", each, "payloads, or jobs")]
         if rows is not None and payload is not None:
             raise InvalidInputError("use either a payload or each for a step, not both")
         times: dict[str, Any] = {"deadline_s": self.deadline_s, "keep_s": self.keep_s, **options}
@@ -156,6 +156,12 @@ class Flow:
 
     def __repr__(self) -> str:
         return f"Flow({self.name!r}, steps={list(self._steps)})"
+
+
+def _listed(name: str, given: object, what: str) -> tuple[Any, ...]:
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping, Job)):
+        return tuple(given)
+    raise InvalidInputError(f"{name}={shown(given)}: use a list of {what}")
 
 
 def checked(flow: Flow) -> tuple[Step, ...]:

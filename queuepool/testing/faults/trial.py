@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from queuepool.errors import FencedError, JobTimeoutError
+from queuepool.errors import FencedError, InvalidInputError, JobTimeoutError
+from queuepool.errors.escaping import shown
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.tasks.registry import Registry
 from queuepool.testing.execution import Claimed, Ended, execute
@@ -58,6 +59,11 @@ def run_once(
     pool = MemoryPool(partitions, registry=registry)
     with pool:
         read = scenario(pool)
+        if not callable(read):
+            raise InvalidInputError(
+                f"the scenario returned {shown(read)}: return a function that reads what the "
+                "handlers have changed"
+            )
         trial = _Trial(pool, registry, fault)
         trial.drain()
         trial.outcome.state = copy.deepcopy(read())

@@ -383,6 +383,11 @@ def test_a_scenario_must_run_jobs_and_end_and_twice_in_the_same_way(
         pool.enqueue("mail", {"to": "ada"}, partition_key="k")
         return lambda: world.rows
 
+    def returns_none(pool: MemoryPool) -> Any:
+        pool.enqueue("mail", {"to": "ada"}, partition_key="k")
+
+    with pytest.raises(InvalidInputError, match="returned None: return a function that reads"):
+        try_faults(returns_none, registry=registry)
     with pytest.raises(InvalidInputError, match="ran no job"):
         try_faults(lambda pool: lambda: None, registry=registry)
     with pytest.raises(InvalidInputError, match=r"never ends: .* of 'later'"):
