@@ -75,14 +75,20 @@ def check_url(url: str) -> tuple[str, bool]:
 def _check_sentinels(url: str) -> str:
     try:
         found = read_sentinels(url)
-        plain, _ = check_url(found.plain)
-        for host, _port in found.addresses:
-            if problem := _host_problem(host):
-                raise ConfigurationError(problem)
     except ConfigurationError as error:
         raise ConfigurationError(f"redis+sentinel://...: {error.args[0]} {_SETTINGS}") from None
-    scheme, _, rest = url.partition("+sentinel://")
-    return f"{plain.partition('://')[0]}+sentinel://{rest}" if scheme else url
+    scheme, _, rest = found.plain.partition("://")
+    if scheme not in _SCHEMES or scheme == "unix":
+        problem = "sentinels are reached over TCP: use redis+sentinel:// or rediss+sentinel://"
+    else:
+        scheme = _SCHEMES[scheme]
+        hosts = (host for host, _port in found.addresses)
+        problem = _problem(f"{scheme}://{rest}", cluster=False) or next(
+            filter(None, map(_host_problem, hosts)), ""
+        )
+    if problem:
+        raise ConfigurationError(f"redis+sentinel://...: {problem} {_SETTINGS}")
+    return f"{scheme}+sentinel://{url.partition('+sentinel://')[2]}"
 
 
 def display_name(url: str) -> str:

@@ -77,6 +77,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _check_writable(chart: str | None) -> None:
+    """Open the file of a chart before the work, which may take minutes. Raises OSError."""
+    if chart is not None:
+        with Path(chart).open("a", encoding="utf-8"):
+            pass
+
+
 def run(arguments: argparse.Namespace) -> Exit:
     """Simulate, and print a table or one line of JSON."""
     loads = len(arguments.trace) + len(arguments.scenario)
@@ -86,6 +93,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         raise CommandError("--chart draws one load: give one file", Exit.USAGE)
     if arguments.row <= 0 or arguments.service <= 0:
         raise CommandError("--row and --service must be above 0", Exit.USAGE)
+    _check_writable(arguments.chart)
     simulator = import_module(_SIMULATOR)
     try:
         results = simulator.answer(_request(simulator, arguments), _read)["results"]

@@ -88,6 +88,20 @@ def test_a_chart_is_written(scenario: str, tmp_path: Path) -> None:
     assert chart.read_text().count("<polyline") == 2
 
 
+def test_a_chart_that_cannot_be_written_is_refused_before_the_simulation(
+    scenario: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("coordinator.simulator.request.answer", None)  # it is not asked
+    chart = tmp_path / "nowhere" / "chart.svg"
+
+    assert main(["simulate", "--policy", "pwqd", "--scenario", scenario, "--chart", str(chart)])
+
+    assert "No such file or directory" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

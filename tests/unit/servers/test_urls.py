@@ -82,8 +82,9 @@ def test_tls_and_its_options_reach_the_client() -> None:
 def test_a_bad_url_is_refused_at_construction(
     url: str, kind: type[QueuePool | AsyncQueuePool]
 ) -> None:
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError) as refused:
         kind(url)
+    assert str(refused.value).count("QUEUEPOOL_URL") <= 1
 
 
 @pytest.mark.parametrize(
