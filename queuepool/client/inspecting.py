@@ -92,9 +92,9 @@ class Inspect(InspectSteps):
     ) -> list[GroupLoad]:
         """Return the largest task groups of all partitions, or with order="age" the oldest.
 
-        Of those that have ready, parked or held jobs; groups whose jobs are all delayed or in
-        flight are not among them. limit: at most 10,000. Size is the number of jobs left. Groups
-        that change meanwhile may be missed. pool: only of this one; otherwise of each, which is
+        limit: at most 10,000. Size is the number of jobs left. Groups that change meanwhile may be
+        missed, and small ones whose jobs are all delayed, beside more than 10,000 delayed jobs of
+        their partition. pool: only of this one; otherwise of each, which is
         counted apart.
 
         >>> pool.enqueue_many("greet", [{"name": "Ada"}] * 3, partition_key="bulk-7").accepted

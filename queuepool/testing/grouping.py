@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from queuepool.protocol import codec
 from queuepool.testing.data import PartitionData
 from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.keyspace import Args
@@ -12,7 +13,7 @@ from queuepool.testing.tenants import room_of
 
 
 def groups(p: PartitionData, args: Args) -> Any:
-    """List the task groups that have ready, parked or held jobs; nothing moves meanwhile."""
+    """List the task groups that have jobs left; nothing moves meanwhile."""
     most, by_age, least = int(args[0]), args[1] == b"age", int(args[2])
     todo = [(args[k], int(args[k + 1] or 0)) for k in range(3, len(args), 2)]
     looked, rows = 0, dict[bytes, list[Any]]()
@@ -45,20 +46,43 @@ def _row(name: bytes, group: Group) -> list[Any]:
     return [name, *sizes, group.created, group.hold]
 
 
-def _elements(p: PartitionData, name: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Yield a group, or the lists that have more of them."""
+_Element = tuple[bytes, list[bytes]]  # a group, and the lists that have more of them
+
+
+def _elements(p: PartitionData, name: bytes) -> Iterator[_Element]:
     kind, _, rest = name.partition(b":")
     tier, _, of = rest.partition(b":")
+    if kind in (b"ring", b"tr", b"gr"):
+        return _of_lanes(p, kind, int(tier), of)
+    if kind in (b"dl", b"fl"):
+        return _of_jobs(p, kind, rest)
+    return _of_records(p, kind)
+
+
+def _of_lanes(p: PartitionData, kind: bytes, tier: int, of: bytes) -> Iterator[_Element]:
     if kind == b"ring":
-        for seat in p.seats.tiers[int(tier)]:
+        for seat in p.seats.tiers[tier]:
             yield seat.group, [b"tr:%d:%s" % (seat.tier, seat.tenant)] if seat.tenant else []
     elif kind == b"tr":
-        for seat in p.seats.tenants.get((int(tier), of), ()):
+        for seat in p.seats.tenants.get((tier, of), ()):
             yield seat.group, []
-    elif kind == b"gr":
-        for group in p.gates.rings.get((of, int(tier)), ()):
+    else:
+        for group in p.gates.rings.get((of, tier), ()):
             yield group, []
-    elif kind == b"mg":
+
+
+def _of_jobs(p: PartitionData, kind: bytes, epoch: bytes) -> Iterator[_Element]:
+    if kind == b"fl" and not epoch:
+        for each in p.books:
+            yield b"", [b"fl:%d" % each]
+        return
+    jobs = p.delayed if kind == b"dl" else p.book(int(epoch))
+    for _, job_id in jobs.entries():
+        yield codec.read_group(p.jobs[job_id]), []
+
+
+def _of_records(p: PartitionData, kind: bytes) -> Iterator[_Element]:
+    if kind == b"mg":
         for group in p.managed:
             yield group, []
     elif kind == b"gt":

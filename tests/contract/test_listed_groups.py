@@ -49,7 +49,8 @@ def fill(world: World) -> dict[bytes, int]:
             w.enqueue(world, w.names(f"{tenant.decode()}-{n}-", n + 1), name)
     world.partition.run(produce.configure_tenant(b"other", hold=True))
     w.claim(world.own(), 8)  # which meets the holds
-    return sizes
+    w.enqueue(world, w.names("later", 7), b"delayed", delay_ms=60_000)
+    return sizes | {b"delayed": 7}
 
 
 @pytest.mark.parametrize("look", [1, 3, 500])
@@ -103,11 +104,39 @@ def test_a_group_without_work_left_is_not_listed(world: World, order: GroupOrder
     owned = world.own()
     w.enqueue(world, ["a"], b"ended")
     w.finish(owned, w.claim(owned))
-    w.enqueue(world, ["b"], b"later", delay_ms=60_000)
     w.enqueue(world, ["c"], b"cancelled")
     world.partition.cancel("c")  # its group has a seat until the next claim
 
     assert listed(world, order) == {}
+
+
+@pytest.mark.parametrize("look", [1, 500])
+def test_groups_whose_jobs_are_all_in_flight_are_listed(world: World, look: int) -> None:
+    w.enqueue(world, ["a", "b"], b"first")
+    w.claim(world.own(lease_s=1))
+    world.advance(2)
+    w.enqueue(world, ["c"], b"second")
+    w.claim(world.own())  # while what the first owner had waits to be recovered
+
+    found = listed(world, look=look)
+
+    assert {name: one.left for name, one in found.items()} == {b"first": 2, b"second": 1}
+
+
+def test_a_large_group_is_found_among_very_many_delayed_jobs(server_world: World) -> None:
+    world = server_world
+    for begin in range(0, 20_000, 1000):
+        names = w.names(f"l{begin}-", 1000)
+        w.enqueue(world, names, b"large", delay_ms=60_000 + begin)
+    w.enqueue(world, w.names("s", 200), b"small", delay_ms=90_000)
+
+    looked = [part.looked for part in parts(world)]
+    found = listed(world)
+
+    assert found[b"large"].delayed == 20_000
+    assert found[b"small"].delayed == 200
+    assert max(looked) <= 250
+    assert sum(looked) < 10_500  # of one job in two
 
 
 def test_turns_of_a_tenant_with_a_seat_and_a_hold_are_to_be_looked_at_once(world: World) -> None:

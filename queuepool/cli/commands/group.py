@@ -116,7 +116,7 @@ def list_groups(arguments: argparse.Namespace) -> Exit:
             output.print_json(loads.describe(one))
         return Exit.OK
     if not found:
-        output.say("no group has ready, parked or held jobs")
+        output.say("no group has jobs left")
         return Exit.OK
     draw(loads.COLUMNS, [loads.cells(one) for one in found[:limit]])
     if len(found) > limit:

@@ -445,8 +445,9 @@ class QueuePoolServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListGroups(self, request, context):
-        """The largest or the oldest task groups that have ready, parked or held jobs, a page at a time, the
-        first 10,000 of them; each page looks at all groups.
+        """The largest or the oldest task groups that have jobs left, a page at a time, the first 10,000 of them;
+        each page looks at all groups. Of a small one whose jobs are all delayed beside more than 10,000 others
+        in its partition, none may be found.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -17,7 +17,11 @@ LISTS_AT_ONCE = 100  # lists that one call is asked for
 # A list of groups in a partition, and where to go on in it
 Place = tuple[bytes, bytes]
 ALL: tuple[Place, ...] = tuple(
-    (name, b"") for name in (b"ring:0", b"ring:1", b"ring:2", b"ring:3", b"mg", b"mt", b"gt")
+    (name, b"")
+    for name in (
+        *(b"ring:0", b"ring:1", b"ring:2", b"ring:3"),
+        *(b"mg", b"mt", b"gt", b"dl", b"fl"),
+    )
 )
 
 

@@ -1,17 +1,19 @@
 #!lua flags=no-writes
--- groups: list the task groups of a partition that have ready, parked or held jobs, a bounded part
---         at a time.
+-- groups: list the task groups of a partition that have jobs left, a bounded part at a time.
 -- ROLES   coordinator ops-read ops
--- KEYS[1] base; derived: ring:<0-3> tr:<0-3>:<tenant> mg mt gt gr:<0-3>:<gate> g:<group>
+-- KEYS[1] base; derived: ring:<0-3> tr:<0-3>:<tenant> mg mt gt gr:<0-3>:<gate> g:<group> j dl
+--         o dr rec fl:<epochs>
 -- ARGV    places to look at (1-500), order (size, age), only groups with more jobs left than this
 --         (size), or created before this ms (age; 0: any), then lists and where to go on in them:
---         [list, cursor ('' to begin)] ...; to begin with all of ring:0 to ring:3, mg, mt and gt
+--         [list, cursor ('' to begin)] ...; to begin with all of ring:0 to ring:3, mg, mt, gt,
+--         dl and fl
 -- Returns {now ms, looked at, [list, cursor, of what is to be looked at next ...], [group, total,
 --         left, delayed, parked, dead, created ms, held since ms (0: it is not)] ...}. Nothing is
 --         next at the end. A group may come again, from another list or tier, or as it had its turn
---         meanwhile; one that changes its list meanwhile may be missed. Lists of tenants and gates
---         are found on the way. O(places looked at).
--- uses: clock, whole
+--         meanwhile; one that changes its list meanwhile may be missed. Lists of tenants, gates
+--         and owners are found on the way. Of more than 10,000 delayed jobs as many, evenly spread,
+--         are looked at: a small group that has no others may be missed. O(places looked at).
+-- uses: clock, whole, group_of
 local base, most, by_age, least = KEYS[1], tonumber(ARGV[1]), ARGV[2] == 'age', tonumber(ARGV[3])
 local looked, seen, rows, lists, cursors, known = 0, {}, {}, {}, {}, {}
 for i = 4, #ARGV, 2 do
@@ -84,11 +86,36 @@ local function in_hash(list, cursor)
   end
   return page[1] == '0' and '' or page[1]
 end
+-- Delayed jobs, by time, or those of an owner: from which rank on, and each how manyth
+local function in_jobs(list, cursor)
+  local key, size = base .. ':' .. list, 0
+  local all, rank, step = redis.call('ZCARD', key), string.match(cursor, '^(%d+)/(%d+)$')
+  rank, step = tonumber(rank) or 0, tonumber(step) or math.max(1, math.floor(all / 10000))
+  repeat
+    local n = step == 1 and math.max(1, math.min(50, most - looked)) or 1
+    for _, id in ipairs(redis.call('ZRANGE', key, rank, rank + n - 1)) do
+      local body = redis.call('HGET', base .. ':j', id) or ''
+      if body ~= '' then note(group_of(body)) end
+      size = size + #body
+    end
+    rank, looked = rank + n * step, looked + n
+  until looked >= most or rank >= all or size > 4194304
+  return rank < all and string.format('%d/%d', rank, step) or ''
+end
+local function in_owners()
+  -- uses: epochs_in_flight
+  for _, epoch in ipairs(epochs) do follow('fl:' .. epoch) end
+  return ''
+end
+local function look_into(list)
+  if list == 'mg' or list == 'mt' or list == 'gt' then return in_hash end
+  if list == 'fl' then return in_owners end
+  return (list == 'dl' or string.sub(list, 1, 3) == 'fl:') and in_jobs or in_list
+end
 local i = 1
 while lists[i] and looked < most do
   looked = looked + 1
-  local is_hash = lists[i] == 'mg' or lists[i] == 'mt' or lists[i] == 'gt'
-  cursors[i] = (is_hash and in_hash or in_list)(lists[i], cursors[i])
+  cursors[i] = look_into(lists[i])(lists[i], cursors[i])
   if cursors[i] == '' then i = i + 1 end
 end
 local following = {}

@@ -118,7 +118,7 @@ def test_the_history_of_a_job_is_shown(shell: Shell, pool: QueuePool) -> None:
 
 def test_the_largest_and_oldest_groups_are_listed(shell: Shell, pool: QueuePool) -> None:
     assert shell.run("group", "list") == Exit.OK
-    assert shell.out == "no group has ready, parked or held jobs\n"
+    assert shell.out == "no group has jobs left\n"
     for n, key in ((1, "small"), (3, "large"), (2, "middle")):
         pool.enqueue_many("t", [{}] * n, partition_key=key, tenant="acme" if n == 2 else None)
 
