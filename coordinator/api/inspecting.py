@@ -32,9 +32,8 @@ _LOOK_S = 8.0  # of the 10 s that a call has
 _MOST_ERRORS = 10_000
 
 
-def _within(steps: Steps[T], seconds: float) -> Steps[T]:
-    """Carry out steps for so long at most. Raises TimeoutError between two of them."""
-    ends = monotonic() + seconds
+def until(ends: float, steps: Steps[T]) -> Steps[T]:
+    """Carry out steps until then, as of time.monotonic. Raises TimeoutError between two of them."""
     try:
         effect = next(steps)
         while monotonic() < ends:
@@ -53,7 +52,7 @@ class Inspection:
         self._pool = pool
 
     def _do(self, steps: Steps[T]) -> T:
-        return self._pool.carry_out(_within(steps, _LOOK_S))
+        return self._pool.carry_out(until(monotonic() + _LOOK_S, steps))
 
     def groups(
         self, order: GroupOrder, token: str, size: int, partition: int | None, pool: str | None

@@ -12,6 +12,7 @@ from typing import Any
 
 from coordinator.api.callers import cleaned
 from coordinator.api.filters import filter_of, filter_text, places_of
+from coordinator.api.inspecting import until
 from coordinator.api.wording import plain, text_of
 from queuepool.client import changing
 from queuepool.client.pool import QueuePool
@@ -42,22 +43,21 @@ class JobActs:
             raise InvalidInputError("filter: name the jobs; an empty one means all dead jobs")
         wanted = request.filter
         partition, pool = places_of(self._pool, wanted)
-        changed = self._pool.carry_out(
-            changing.change(
-                self._pool.config,
-                filter_of(self._pool, wanted, JobState.DEAD, newest=request.newest_first),
-                verb,
-                partition=partition,
-                pool=pool,
-                most=request.most if request.HasField("most") else None,
-                rate=request.rate if request.HasField("rate") else None,
-                dry_run=request.dry_run,
-                has_time=lambda seconds: monotonic() + seconds < ends,
-            )
+        steps = changing.change(
+            self._pool.config,
+            filter_of(self._pool, wanted, JobState.DEAD, newest=request.newest_first),
+            verb,
+            partition=partition,
+            pool=pool,
+            most=request.most if request.HasField("most") else None,
+            rate=request.rate if request.HasField("rate") else None,
+            dry_run=request.dry_run,
+            has_time=lambda seconds: monotonic() + seconds < ends,
         )
-        if not request.dry_run:
-            jobs = filter_text(wanted)
-            _tell(f"{done} dead jobs", jobs, changed.changed, request.reason, actor)
+        if request.dry_run:
+            return self._pool.carry_out(until(ends, steps))
+        changed = self._pool.carry_out(steps)
+        _tell(f"{done} dead jobs", filter_text(wanted), changed.changed, request.reason, actor)
         return changed
 
     def run(self, request: Any, *, actor: str) -> JobState:

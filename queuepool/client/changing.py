@@ -19,6 +19,7 @@ from queuepool.verbs.operator import verbs as operate
 
 _Change = Callable[[Sequence[str]], Verb[tuple[int, tuple[JobId, ...]]]]
 _AT_ONCE = 200
+_LOOK = 10_000  # jobs, before it is asked again whether there is time
 _KEPT_OUT = 1000  # ids that are named
 
 
@@ -91,17 +92,14 @@ def _change_each(config: PoolConfig, through: Walk, verb: _Change, pace: _Pace) 
     page: list[JobStatus] = []
     matched = changed = 0
     kept: dict[JobId, None] = {}
-    while (size := pace.page(matched)) > 0:
+    while not through.is_over and (size := pace.page(matched)) > 0:
         pause_s = pace.pause_s(len(page))
         if not pace.has_time(pause_s):
             break
         if pause_s:
             yield Pause(pause_s)
-        page = yield from through.page(size)
-        if not page:
-            break
-        if not matched:
-            through.end_now()
+        page = yield from through.page(size, look=_LOOK)  # which may find nothing
+        through.end_now()
         for (number, name), jobs in _by_place(page).items():
             n, out = yield from ask(config.of(name), number, verb(jobs))
             changed += n

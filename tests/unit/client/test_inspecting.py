@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from queuepool import InvalidInputError, JobId, JobState, PermanentError, Registry
-from queuepool.client import finding
+from queuepool.client import changing, finding
 from queuepool.client.editing import UnchangeableJobError
 from queuepool.client.effects import Steps
 from queuepool.models.finding import JobFilter
@@ -194,7 +194,7 @@ def test_a_rate_spreads_a_replay_over_time(
 
     monkeypatch.setattr(network, "_answer", waiting)
     assert pool.inspect.replay(rate=2).changed == 5
-    assert paused == [1.0, 1.0, 0.5]  # the last one before it sees that none is left
+    assert paused == [1.0, 1.0]  # between the pages, and none after the last
 
 
 @pytest.mark.parametrize("how", [{}, {"newest": True}, {"error": "row"}, {"rate": 10_000.0}])
@@ -222,6 +222,40 @@ def test_a_replay_ends_although_its_jobs_die_again_at_once(
 
     assert (done.matched, done.changed) == (10, 10)
     assert pool.inspect.count("dead") == 10
+
+
+def test_a_change_that_has_no_time_left_says_how_to_go_on(pool: MemoryPool) -> None:
+    die(pool, 9)
+    where, options = JobFilter(state=JobState.DEAD, newest=False), dict[str, Any](most=None, rate=2)
+    asked: list[float] = []
+
+    def has_time(seconds: float) -> bool:
+        asked.append(seconds)
+        return len(asked) < 3
+
+    steps = changing.change(
+        pool.config, where, changing.discard, partition=None, pool=None, dry_run=False,
+        has_time=has_time, **options,
+    )  # fmt: skip
+    done = pool.carry_out(steps)
+
+    assert (done.matched, done.changed, done.more, asked) == (4, 4, True, [0, 1, 1])
+    pool.clock.advance(1)
+    die(pool, 1)
+    until = datetime.fromtimestamp((done.until_ms or 0) / 1000, UTC)
+    rest = pool.inspect.discard(until=until)
+    assert (rest.changed, rest.more, pool.inspect.count("dead")) == (5, False, 1)
+
+
+def test_a_change_looks_for_the_few_that_match_in_bounded_parts(
+    pool: MemoryPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changing, "_LOOK", 2)
+    ids = die(pool, 12)
+
+    assert pool.inspect.replay(error="row 11").changed == 1  # after pages that found nothing
+    assert pool.inspect.discard(error="row 10", newest=True).changed == 1
+    assert len(list(pool.inspect.find("dead"))) == len(ids) - 2
 
 
 def test_a_rate_pauses_between_jobs_and_not_after_the_last(pool: MemoryPool) -> None:
