@@ -69,12 +69,10 @@ def test_a_partition_in_which_a_job_always_comes_soon_keeps_no_other_waiting(
     other = wide.partition((first.number + 1) % PARTITIONS)
 
     def come() -> bool:
-        """Let another job come to whichever of them is owned."""
-        for one in _owned(wide):
-            _enqueue(wide, one.number, 1, ms=20)
+        """Let another job come to whichever of them is owned, and to the one that is to have turns."""
+        for number in {other.number, *(one.number for one in _owned(wide))}:
+            _enqueue(wide, number, 1, ms=20)
         return done(other) > 3
-
-    _enqueue(wide, other.number, 1)
 
     wait_until(come, interval_s=0.3)
 
