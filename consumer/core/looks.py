@@ -1,11 +1,13 @@
 """Which partitions have work and no owner: what an owner asks beside its turns. Pure.
 
     none --begin--> open --all answered, or LATE_S over--> end: what was found
+      ^---------------<--work found by an answer that came late
 
 A look asks A_LOOK partitions, one call each; the next one goes on with the next ones. The calls go
 beside the turns (consumer.loop.homes), so a server that is slow or away delays no owner of another
 one. A partition is not asked again before it has answered, nor a server for AWAY_S after one of its
-calls got no reply, or none in time.
+calls got no reply, or until that reply comes. An answer that comes late counts when it comes, so
+that an owner whose server or machine is slow roams nevertheless.
 
 The partition of an owner that may live although its lease is over, as after an outage of its
 server, counts as owned (see outages); the next looks begin with what is watched.
@@ -84,7 +86,8 @@ class Looks:
         self.open = False
         for asked in self._asked.values():
             self._again_s[asked.server] = self._clock() + AWAY_S
-        return self._found
+        found, self._found = self._found, {}
+        return found
 
     def leave(self, partition: int) -> None:
         """Note that the process gives up this partition."""
@@ -107,6 +110,7 @@ class Looks:
         if asked is None:
             return
         self._outages.note(asked.server, asked.sent_s, [reply])
+        self._again_s.pop(asked.server, None)
         if isinstance(reply, UnavailableError):
             self._again_s[asked.server] = self._clock() + AWAY_S
             return
@@ -115,8 +119,9 @@ class Looks:
         except QueuePoolError:
             return  # there is no such partition any more, for example
         work = self._work(call.partition, found)
-        if work and asked.look == self._number:
+        if work:
             self._found[call.partition] = work
+            self.open = True
 
     def _work(self, partition: int, found: Vacancy) -> int:
         if found.work or found.epoch is None:
@@ -126,9 +131,11 @@ class Looks:
         if not found.work:
             self._outages.forget(partition)
             return 0
+        if found.epoch is None:  # its owner has left it
+            return found.work
         if self._outages.wait_s(partition) > 0:
             return 0
-        if found.epoch is None or self._outages.may_replace(partition, found.epoch, runs=False):
+        if self._outages.may_replace(partition, found.epoch, runs=False):
             return found.work
         if partition in self.partitions:
             self.partitions.remove(partition)

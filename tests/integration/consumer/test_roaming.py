@@ -69,7 +69,7 @@ def test_a_partition_in_which_a_job_always_comes_soon_keeps_no_other_waiting(
     other = wide.partition((first.number + 1) % PARTITIONS)
 
     def come() -> bool:
-        """Let another job come to whichever of them is owned, and to the one that is to have turns."""
+        """Let a job come to whichever of them is owned, and to the one that is to have a turn."""
         for number in {other.number, *(one.number for one in _owned(wide))}:
             _enqueue(wide, number, 1, ms=20)
         return done(other) > 3

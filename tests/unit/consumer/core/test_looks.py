@@ -88,10 +88,21 @@ def test_a_look_does_not_wait_long_for_a_slow_server(clock: FakeClock) -> None:
     clock.advance(LATE_S)
     assert (looks.is_over, looks.end()) == (True, {2: 2})
 
-    clock.advance(AWAY_S)
-    assert look(looks, {}) == ({}, [2])  # what was not answered is not asked again
-    answer(looks, calls[:1], {1: 2})  # it counts for no later look
-    assert look(looks, {1: 0})[0] == {}
+    assert look(looks, {2: 0}) == ({}, [2])  # what was not answered is not asked again
+    answer(looks, calls[:1], {1: 2})  # it counts now
+    assert (looks.open, looks.is_over, looks.end()) == (True, True, {1: 2})
+    assert look(looks, {1: 0, 2: 2}) == ({2: 2}, [1, 2])  # and for no later look
+
+
+def test_a_late_answer_that_finds_no_work_begins_nothing(clock: FakeClock) -> None:
+    looks = looks_over(range(2), clock)
+    calls = looks.begin(Ownership(0, "", 1))
+    clock.advance(LATE_S)
+    assert looks.end() == {}
+    answer(looks, calls, {1: 0})
+
+    assert not looks.open
+    assert look(looks, {1: 2}) == ({1: 2}, [1])  # at once: the server is there
 
 
 def test_what_was_not_answered_in_time_is_asked_again_by_the_next_owner(clock: FakeClock) -> None:
@@ -106,18 +117,29 @@ def test_what_was_not_answered_in_time_is_asked_again_by_the_next_owner(clock: F
     assert look(looks, {1: 2}, own=2) == ({1: 2}, [0, 1])
 
 
-def test_after_an_outage_nobodys_partition_is_taken_until_owners_could_renew(
+def test_after_an_outage_no_owner_is_replaced_until_it_could_renew(
     clock: FakeClock,
 ) -> None:
     looks = looks_over(range(3), clock, {0: "a", 1: "b", 2: "a"})
     look(looks, {1: AWAY})
     clock.advance(60)
 
-    assert look(looks, {1: 2}) == ({}, [1, 2])  # the first reply after it
+    late = {1: [2, 7]}
+    assert look(looks, late) == ({}, [1, 2])  # the first reply after it
     clock.advance(9.9)
-    assert look(looks, {1: 2})[0] == {}
+    assert look(looks, late)[0] == {}
     clock.advance(0.1)
-    assert look(looks, {1: 2})[0] == {1: 2}
+    assert look(looks, late)[0] == {}  # from now on it is watched
+    clock.advance(5)
+    assert look(looks, late)[0] == {1: 2}
+
+
+def test_what_its_owner_has_left_is_found_also_after_an_outage(clock: FakeClock) -> None:
+    looks = looks_over(range(2), clock)
+    look(looks, {1: AWAY})
+    clock.advance(AWAY_S)
+
+    assert look(looks, {1: 2}) == ({1: 2}, [1])
 
 
 def test_an_owner_whose_lease_is_over_is_watched_before_it_is_replaced(clock: FakeClock) -> None:

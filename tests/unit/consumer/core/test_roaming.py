@@ -263,6 +263,17 @@ def test_a_look_that_is_not_answered_ends(clock: FakeClock) -> None:
     assert roaming.wanted == [1]
 
 
+def test_an_answer_that_comes_late_counts_when_it_comes(clock: FakeClock) -> None:
+    roaming = roaming_over(2, clock)
+    calls = roaming.step(core(), rests=True)
+    clock.advance(LATE_S)
+    assert roaming.step(core(), rests=True) == []
+    assert roaming.wanted == []
+    answer(roaming, calls, {1: 2})
+    assert roaming.step(core(), rests=True) == []
+    assert roaming.wanted == [1]
+
+
 def test_an_owner_of_a_place_that_its_partition_left_goes_once_it_is_idle(
     clock: FakeClock,
 ) -> None:
