@@ -21,7 +21,7 @@ from queuepool.models import JobState
 from queuepool.models.finding import Changed
 
 _log = logging.getLogger("coordinator.operators")
-CHANGE_S = 8.0  # of the 10 s that a call has
+CHANGE_S = 4.0  # of the 10 s that a call has: others wait for a thread meanwhile
 
 
 class JobActs:

@@ -500,7 +500,7 @@ class QueuePoolServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ReplayJobs(self, request, context):
-        """Run dead jobs that match again, with attempts reset. A call ends after 8 s at most and says whether
+        """Run dead jobs that match again, with attempts reset. A call ends after 4 s at most and says whether
         there are more. FAILED_PRECONDITION when the server's user of coordinators may not change jobs: see
         docs/security.md; so do the three calls that follow.
         """
