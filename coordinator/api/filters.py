@@ -17,7 +17,6 @@ from queuepool.rpc.jobs import state_of
 
 _FINGERPRINT = re.compile(r".{1,60}-[0-9a-f]{6}")
 _LONGEST = 300
-Places = tuple[int | None, str | None]
 
 
 def filter_of(pool: QueuePool, wanted: Any, state: JobState | None, *, newest: bool) -> JobFilter:
@@ -41,13 +40,19 @@ def filter_of(pool: QueuePool, wanted: Any, state: JobState | None, *, newest: b
     )
 
 
-def places_of(pool: QueuePool, wanted: Any) -> Places:
-    """Return the partition and the pool that such a message names. Raises InvalidInputError."""
-    partition = wanted.partition if wanted.HasField("partition") else None
+def places_of(pool: QueuePool, wanted: Any) -> dict[str, Any]:
+    """Return where such a message lets look, as arguments of `finding.walk`.
+
+    Raises InvalidInputError.
+    """
+    route = None
     if wanted.partition_key:
-        key = text_of(wanted.partition_key)
-        partition = pool.producer.route(key, wanted.tenant or None).partition
-    return partition, check_pool(wanted.pool) if wanted.pool else None
+        route = pool.producer.route(text_of(wanted.partition_key), wanted.tenant or None)
+    return {
+        "partition": wanted.partition if wanted.HasField("partition") else None,
+        "pool": check_pool(wanted.pool) if wanted.pool else None,
+        "route": route,
+    }
 
 
 def asked_state(number: int) -> JobState | None:

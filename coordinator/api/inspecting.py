@@ -67,22 +67,20 @@ class Inspection:
     def jobs(self, request: Any, size: int) -> tuple[list[JobStatus], str]:
         """Return a page of the jobs that a FindJobsRequest describes, and the next token."""
         state, newest = asked_state(request.state), not request.oldest_first
-        partition, pool = places_of(self._pool, request)
         steps = jobs_page(
             self._pool.config,
             filter_of(self._pool, request, state, newest=newest),
             token=request.page_token,
             size=size,
-            partition=partition,
-            pool=pool,
+            **places_of(self._pool, request),
         )
         return self._do(steps)
 
     def count(self, request: Any) -> int:
         """Return how many jobs a CountJobsRequest describes."""
         where = filter_of(self._pool, request.filter, asked_state(request.state), newest=True)
-        partition, pool = places_of(self._pool, request.filter)
-        return self._do(finding.count(self._pool.config, where, partition=partition, pool=pool))
+        places = places_of(self._pool, request.filter)
+        return self._do(finding.count(self._pool.config, where, **places))
 
     def running(self, partition: int | None, most: int) -> list[RunningJob]:
         """Return the jobs that run, those that have run longest first."""

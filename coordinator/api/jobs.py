@@ -42,13 +42,11 @@ class JobActs:
         if not request.HasField("filter"):
             raise InvalidInputError("filter: name the jobs; an empty one means all dead jobs")
         wanted = request.filter
-        partition, pool = places_of(self._pool, wanted)
         steps = changing.change(
             self._pool.config,
             filter_of(self._pool, wanted, JobState.DEAD, newest=request.newest_first),
             verb,
-            partition=partition,
-            pool=pool,
+            **places_of(self._pool, wanted),
             most=request.most if request.HasField("most") else None,
             rate=request.rate if request.HasField("rate") else None,
             dry_run=request.dry_run,

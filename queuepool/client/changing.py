@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.finding import Place, Walk, count, walk
 from queuepool.client.questions import ask
+from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError
 from queuepool.models import JobId, JobStatus
 from queuepool.models.finding import Changed, JobFilter
@@ -54,19 +55,20 @@ def change(
     most: int | None,
     rate: float | None,
     dry_run: bool,
+    route: Route | None = None,
     has_time: Callable[[float], bool] = _always,
 ) -> Steps[Changed]:
     """Replay or discard dead jobs that match, at most `most`, `rate` a second.
 
-    has_time: whether there are so many seconds left for the next page; otherwise it ends here.
-    One that dies after the first were read is not among them, so that jobs that die again at once
-    are not replayed over and over.
+    route: see `walk`. has_time: whether there are so many seconds left for the next page; otherwise
+    it ends here. One that dies after the first were read is not among them, so that jobs that die
+    again at once are not replayed over and over.
     """
     _check(most, rate)
     if dry_run:
-        matched = yield from count(config, where, partition=partition, pool=pool)
+        matched = yield from count(config, where, partition=partition, pool=pool, route=route)
         return Changed(matched=matched if most is None else min(most, matched), changed=0)
-    through = yield from walk(config, where, partition=partition, pool=pool)
+    through = yield from walk(config, where, partition=partition, pool=pool, route=route)
     return (yield from _change_each(config, through, verb, _Pace(most, rate, has_time)))
 
 

@@ -11,10 +11,12 @@ import heapq
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from queuepool.client.effects import Steps
 from queuepool.client.questions import ask, ask_each, numbered, places_of
+from queuepool.client.routes import Route
+from queuepool.client.spreading import parts_of
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import JobState, JobStatus
@@ -46,11 +48,20 @@ _SAMPLED_AT_ONCE = 16  # partitions; each call takes a server up to a millisecon
 _ORDERED = (JobState.DEAD, JobState.DELAYED)
 
 
-@dataclass
-class _Source:
-    """One place and what was read of it."""
+class Sought(NamedTuple):
+    """Where to look: a place, and for which group there, if for one. part: of a spread group."""
 
     place: Place
+    group: bytes | None
+    part: int = 0
+
+
+@dataclass
+class _Source:
+    """One place and what was read of it. group: the only one that is looked for there."""
+
+    place: Place
+    group: bytes | None
     cursor: bytes = b""
     ended: bool = False
     waiting: deque[JobStatus] = field(default_factory=deque)
@@ -66,9 +77,9 @@ class _Source:
 class Walk:
     """A walk through the jobs that match. looked: at how many. now_ms: of the servers, lately."""
 
-    def __init__(self, config: PoolConfig, where: JobFilter, places: Sequence[Place]) -> None:
+    def __init__(self, config: PoolConfig, where: JobFilter, sought: Sequence[Sought]) -> None:
         self._config, self._where = config, where
-        self._sources = [_Source(place) for place in places]
+        self._sources = [_Source(place, group) for place, group, _ in sought]
         self._ordered = where.state in _ORDERED
         self._ahead = 1  # sources that are read together; more, after such that held nothing
         self.looked = self.now_ms = 0
@@ -114,13 +125,14 @@ class Walk:
         where = self._where
         most = size if where.is_exact else _PAGE
         for pool in {source.place[1] for source in sources}:
-            of_pool = {s.place[0]: s for s in sources if s.place[1] == pool}
-            calls = [
-                (number, numbered(number, finding.find(number, where, source.cursor, most=most)))
-                for number, source in of_pool.items()
-            ]
-            for number, page in (yield from ask_each(self._config.of(pool), calls)):
-                of_pool[number].take(page, where)
+            of_pool = [s for s in sources if s.place[1] == pool]
+            calls: list[tuple[int, Verb[tuple[int, finding.Page]]]] = []
+            for n, source in enumerate(of_pool):
+                number, wanted = source.place[0], replace(where, group=source.group)
+                verb = finding.find(number, wanted, source.cursor, most=most)
+                calls.append((number, numbered(n, verb)))
+            for n, page in (yield from ask_each(self._config.of(pool), calls)):
+                of_pool[n].take(page, where)
                 self.looked += page.looked
                 self.now_ms = max(self.now_ms, page.now_ms)
 
@@ -146,10 +158,32 @@ def at_least_one(name: str, value: object) -> None:
 
 
 def walk(
-    config: PoolConfig, where: JobFilter, *, partition: int | None, pool: str | None
+    config: PoolConfig,
+    where: JobFilter,
+    *,
+    partition: int | None,
+    pool: str | None,
+    route: Route | None = None,
 ) -> Steps[Walk]:
-    """Return a walk through a partition and a pool, or through all."""
-    return Walk(config, where, (yield from _places(config, partition, pool)))
+    """Return a walk through a partition and a pool, or through all; or through a group's parts.
+
+    route: of the group that the filter names, if it names one.
+    """
+    return Walk(config, where, (yield from seek(config, partition, pool, route)))
+
+
+def seek(
+    config: PoolConfig, partition: int | None, pool: str | None, route: Route | None
+) -> Steps[list[Sought]]:
+    """Return where to look: in these places, or for a group where it is, or its parts are."""
+    if route is None:
+        places = yield from _places(config, partition, pool)
+        return [Sought(place, None) for place in places]
+    found: list[Sought] = []
+    for part, there in enumerate((yield from parts_of(config, route))):
+        places = yield from _places(config, there.partition, pool)
+        found += [Sought(place, there.group, part) for place in places]
+    return found
 
 
 def _places(config: PoolConfig, partition: int | None, pool: str | None) -> Steps[list[Place]]:
@@ -225,19 +259,25 @@ def history(
 
 
 def count(
-    config: PoolConfig, where: JobFilter, *, partition: int | None, pool: str | None
+    config: PoolConfig,
+    where: JobFilter,
+    *,
+    partition: int | None,
+    pool: str | None,
+    route: Route | None = None,
 ) -> Steps[int]:
-    """Return how many jobs match."""
+    """Return how many jobs match; the arguments are those of `walk`."""
+    sought = yield from seek(config, partition, pool, route)
     if not where.is_exact:
-        through, total = (yield from walk(config, where, partition=partition, pool=pool)), 0
+        through, total = Walk(config, where, sought), 0
         while page := (yield from through.page(_PAGE)):
             total += len(page)
         return total
     total = 0
-    for number, name in (yield from _places(config, partition, pool)):
-        cursor, begun = b"", False
+    for (number, name), group, _ in sought:
+        cursor, begun, wanted = b"", False, replace(where, group=group)
         while cursor or not begun:
-            verb = finding.find(number, where, cursor, most=0)
+            verb = finding.find(number, wanted, cursor, most=0)
             page_ = yield from ask(config.of(name), number, verb)
             total, cursor, begun = total + page_.matching, page_.cursor, True
     return total

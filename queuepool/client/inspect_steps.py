@@ -53,24 +53,22 @@ class InspectSteps:
     def _where(
         self, state: JobState | str | None, options: Any
     ) -> tuple[JobFilter, dict[str, Any]]:
-        """Return the filter, and the partition and pool to look in."""
+        """Return the filter, and where to look: in which partition and pool, or for which group."""
         refuse_unknown("inspect", options, Where)
         key, tenant = options.get("partition_key"), options.get("tenant")
-        partition, group = options.get("partition"), None
-        if key is not None:
-            route = self._producer.route(key, tenant)
-            partition, group = route.partition, route.group
+        route = None if key is None else self._producer.route(key, tenant)
         where = JobFilter(
             state=None if state is None else _state(state),
             task=options.get("task"),
-            group=group,
+            group=None if route is None else route.group,
             tenant=None if key is not None else tenant,
             error=_error(options.get("error")),
             since_ms=moment_ms("since", options.get("since")),
             until_ms=moment_ms("until", options.get("until")),
             newest=_newest(options.get("newest", True)),
         )
-        return where, {"partition": partition, "pool": options.get("pool")}
+        places = {name: options.get(name) for name in ("partition", "pool")}
+        return where, {**places, "route": route}
 
     def walk(self, state: JobState | str | None, options: Any) -> Steps[finding.Walk]:
         """Return the steps to a walk through the jobs that match, for `carry_out`."""

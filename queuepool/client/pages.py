@@ -1,6 +1,7 @@
 """Pages of jobs and of batches, as steps: a page, and a token from which the next one goes on.
 
-    token = base64 of  partition/pool:cursor      of the first place that has more
+    token = base64 of  partition/pool:cursor      of the first place that has more; of jobs,
+                       partition/pool:part;cursor  with the part of a group that is spread
 
 Nothing is kept between two pages, so anyone may ask for the next one, however late. One place
 (partition and pool) comes after the other; a page looks at a bounded number of jobs or batches,
@@ -16,12 +17,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from queuepool.client.effects import Steps
+from queuepool.client.finding import Sought, seek
 from queuepool.client.questions import ask, places_of
+from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError
 from queuepool.models import JobStatus
 from queuepool.models.finding import JobFilter
 from queuepool.models.flows import BatchLine
 from queuepool.models.places import DEFAULT_POOL
+from queuepool.routing.spreading import MOST_PARTS
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator import finding
@@ -85,24 +89,42 @@ def jobs_page(
     size: int,
     partition: int | None,
     pool: str | None,
+    route: Route | None = None,
 ) -> Steps[tuple[list[JobStatus], str]]:
-    """Return jobs that match, about `size` of them at most, and the token of the next page."""
-    places = yield from places_of(config, partition)
-    left, cursor = _from([place for place in places if pool in (None, place[1])], token)
+    """Return jobs that match, about `size` of them at most, and the token of the next page.
+
+    route: of the group that the filter names, if it names one.
+    """
+    sought = yield from seek(config, partition, pool, route)
+    left, cursor = _from_part(sorted(sought, key=lambda s: (_order(s.place), s.part)), token)
     found: list[JobStatus] = []
     looked = 0
     while left and len(found) < size and looked < LOOKED:
-        number, name = left[0]
+        (number, name), group, _ = left[0]
         wanted = min(size - len(found), _AT_ONCE)
         look = max(wanted, _LEAST) if finding.kind_of(where) == "any" else finding.LOOK
-        verb = finding.find(number, where, cursor, most=wanted, look=look)
+        verb = finding.find(number, replace(where, group=group), cursor, most=wanted, look=look)
         page = yield from ask(config.of(name), number, verb)
         named = None if name == DEFAULT_POOL else name
         found += [replace(job, pool=named) for job in page.jobs if where.matches(job)]
         looked, cursor = looked + max(1, page.looked), page.cursor
         if not cursor:
             left.pop(0)
-    return found, token_of(left[0], cursor) if left else ""
+    if not left:
+        return found, ""
+    return found, token_of(left[0].place, b"%d;" % left[0].part + cursor)
+
+
+def _from_part(sought: Sequence[Sought], token: str) -> tuple[list[Sought], bytes]:
+    """Return the places that are left, and where to begin in the first of them."""
+    if not token:
+        return list(sought), b""
+    place, text = read_token(token)
+    number, _, cursor = text.partition(b";")
+    part = read_offset(number.decode("ascii", "replace"), MOST_PARTS)
+    begins = (_order(place), part)
+    left = [one for one in sought if (_order(one.place), one.part) >= begins]
+    return left, cursor if left and (_order(left[0].place), left[0].part) == begins else b""
 
 
 def batches_page(

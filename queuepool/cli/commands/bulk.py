@@ -140,7 +140,7 @@ def run(arguments: argparse.Namespace) -> Exit:
             place = pool.partition(group.partition.number, name)
             after = _wait(arguments, group, tally, place)
             summary |= _outcome(before, after) | {"seconds": round(time.monotonic() - started, 3)}
-            return _report(summary, group, as_json=arguments.json)
+            return _report(summary, group, arguments.tenant, as_json=arguments.json)
     if arguments.json:
         output.print_json(summary)
     return Exit.OK
@@ -253,19 +253,22 @@ def _outcome(before: GroupStatus, after: GroupStatus) -> dict[str, int]:
     return {name: max(0, getattr(after, name) - getattr(before, name)) for name in names}
 
 
-def _remedy(summary: dict[str, Any]) -> str:
+def _remedy(summary: dict[str, Any], tenant: str | None) -> str:
     if not summary["dead"]:
         return "None of them is still stored, so enqueue their rows again"
     which = (
         "them" if summary["dead"] == summary["died"] else (f"the {summary['dead']:,} still stored")
     )
+    of_tenant = "" if tenant is None else f" --tenant {typed(tenant)}"
     return (
-        f"See `queuepool dead list --key {typed(summary['key'])}`; "
+        f"See `queuepool dead list --key {typed(summary['key'])}{of_tenant}`; "
         f"`queuepool dead replay` runs {which} again"
     )
 
 
-def _report(summary: dict[str, Any], group: TaskGroup, *, as_json: bool) -> Exit:
+def _report(
+    summary: dict[str, Any], group: TaskGroup, tenant: str | None, *, as_json: bool
+) -> Exit:
     died = summary["died"]
     if as_json:
         output.print_json(summary)
@@ -285,6 +288,6 @@ def _report(summary: dict[str, Any], group: TaskGroup, *, as_json: bool) -> Exit
     example = output.clean(f", such as {why.type or why.reason}: {why.message}") if why else ""
     example = example.rstrip(".")
     raise CommandError(
-        f"{died:,} jobs died{example}. {_remedy(summary)}",
+        f"{died:,} jobs died{example}. {_remedy(summary, tenant)}",
         Exit.DIED,
     )

@@ -11,14 +11,14 @@ from datetime import datetime
 from queuepool.cli.arguments import count, duration, moment, words
 from queuepool.cli.display.names import key_of
 from queuepool.client.pool import QueuePool
+from queuepool.client.routes import Route
+from queuepool.client.spreading import parts_of
 from queuepool.errors import QueuePoolError, ScriptError, UndecodableError
 from queuepool.errors.escaping import id_bytes, visible
 from queuepool.models import DeadJob, ErrorRecord, JobState, JobStatus
 from queuepool.models.finding import JobFilter, is_error
-from queuepool.models.tenants import key_in
 from queuepool.partitions.partition import Partition
 from queuepool.protocol import codec
-from queuepool.routing.slots import group_of, key_bytes
 from queuepool.verbs.operator import finding
 
 _PAGE = 200
@@ -32,7 +32,7 @@ def add_filters(action: argparse.ArgumentParser) -> None:
     add("ids", nargs="*", metavar="ID")
     add("--partition", type=count, metavar="N")
     add("--task", metavar="NAME")
-    add("--key", metavar="KEY", help="only this partition key")
+    add("--key", metavar="KEY", help="only this partition key, with its --tenant")
     add("--tenant", metavar="NAME", help="only this tenant")
     add(
         "--error",
@@ -78,10 +78,12 @@ def pages(
     whole: with payloads and tracebacks; all of a job that a filter needs is there without.
     """
     chosen = pool.places(arguments.partition)
+    groups: frozenset[bytes] | None = None
     if arguments.key is not None:
-        at_home = pool.producer.route(key_of(arguments.key)).partition
-        chosen = [p for p in chosen if p.number == at_home]
-    matches, where = filter_of(arguments), _filter(arguments)
+        parts = _parts_of_group(pool, arguments)
+        chosen = [p for p in chosen if p.number in {part.partition for part in parts}]
+        groups = frozenset(part.group for part in parts)
+    matches, where = filter_of(arguments, groups), _filter(arguments)
     for partition in chosen:
         ids = list(dict.fromkeys(arguments.ids))
         try:
@@ -96,6 +98,11 @@ def pages(
         except (ScriptError, UndecodableError) as error:
             error.add_note(f"so no further dead jobs of partition {partition.name} were read")
             damage.append(error)
+
+
+def _parts_of_group(pool: QueuePool, arguments: argparse.Namespace) -> list[Route]:
+    route = pool.producer.route(key_of(arguments.key), arguments.tenant)
+    return pool.carry_out(parts_of(pool.config, route))
 
 
 def _by_id(
@@ -138,16 +145,20 @@ def _filter(arguments: argparse.Namespace) -> JobFilter:
     )
 
 
-def filter_of(arguments: argparse.Namespace) -> Callable[[DeadJob], bool]:
-    """Return a predicate: whether a dead job matches the ids and filters, apart from its time."""
+def filter_of(
+    arguments: argparse.Namespace, groups: frozenset[bytes] | None
+) -> Callable[[DeadJob], bool]:
+    """Return a predicate: whether a dead job matches the ids and filters, apart from its time.
+
+    groups: with the parts of one that is spread; None: of any group.
+    """
     ids = frozenset(map(id_bytes, arguments.ids))
-    group = None if arguments.key is None else group_of(key_bytes(key_of(arguments.key)))
 
     def matches(dead: DeadJob) -> bool:
         return (
             (not ids or id_bytes(dead.job_id) in ids)
             and (arguments.task is None or arguments.task in (dead.task, visible(dead.task)))
-            and (group is None or key_in(dead.group) == group)
+            and (groups is None or dead.group in groups)
             and (arguments.tenant is None or dead.tenant == arguments.tenant)
             and (arguments.error is None or is_error(arguments.error, dead.task, dead.error))
         )

@@ -60,6 +60,16 @@ def bury_again(pool: QueuePool, number: int) -> None:
     owned.run(own.release(owned.ownership, drain_lease_ms=0))
 
 
+def die(pool: QueuePool, number: int) -> None:
+    """Let all jobs of a partition die."""
+    owned = own_partition(pool, number)
+    error = b'{"reason":"failed","type":"ValueError","message":"boom"}'
+    while ids := claim(owned, 100):
+        jobs = [(job_id, error) for job_id in ids]
+        owned.run(own.bury(owned.ownership, jobs, keep_jobs=1000, keep_bytes=10**6, keep_ms=10**8))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+
+
 def test_jobs_errors_and_the_digest_are_shown(shell: Shell, pool: QueuePool) -> None:
     assert [shell.run(*words) for words in (["errors"], ["dead", "digest"])] == [Exit.OK] * 2
     assert shell.run("jobs", "running") == Exit.OK
@@ -85,6 +95,26 @@ def test_jobs_errors_and_the_digest_are_shown(shell: Shell, pool: QueuePool) -> 
     assert "there are more" in shell.err
     assert shell.run("job", "find", "--state", "parked") == Exit.OK
     assert shell.out == "no job matches\n"
+
+
+def test_dead_jobs_of_a_key_are_those_of_all_its_parts_and_of_its_tenant(
+    shell: Shell, pool: QueuePool
+) -> None:
+    pool.enqueue_many("t", [{"n": n} for n in range(12)], partition_key="wide", spread=4)
+    pool.enqueue_many("t", [{"n": n} for n in range(3)], partition_key="wide", tenant="acme")
+    pool.enqueue_many("t", [{}], partition_key="other")
+    for partition in pool.partitions():
+        die(pool, partition.number)
+
+    shown = shell.json("dead", "list", "--key", "wide")
+    of_acme = shell.json("dead", "list", "--key", "wide", "--tenant", "acme")
+
+    assert (len(shown), len(of_acme)) == (12, 3)
+    assert {one["key"] for one in shown + of_acme} == {"wide"}
+    assert shell.run("dead", "replay", "--key", "wide") == Exit.OK
+    assert pool.group("wide").status().ready == 12
+    assert shell.run("dead", "discard", "--key", "wide", "--tenant", "acme", "--yes") == Exit.OK
+    assert pool.inspect.count("dead") == 1
 
 
 def test_a_job_is_edited_and_run_now(shell: Shell, pool: QueuePool) -> None:

@@ -128,7 +128,8 @@ def test_a_dead_job_is_meant_when_all_filters_agree(
     names = ("task", "key", "tenant", "error", "older_than", "partition")
     given = argparse.Namespace(**({"ids": []} | dict.fromkeys(names) | filters))
 
-    assert filter_of(given)(dead_job()) is expected
+    groups = None if given.key is None else frozenset([given.key.encode()])
+    assert filter_of(given, groups)(dead_job()) is expected
 
 
 def test_an_estimate_says_which_jobs_it_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:

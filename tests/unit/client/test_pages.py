@@ -82,7 +82,7 @@ def test_each_batch_comes_once(pool: MemoryPool, size: int) -> None:
 
 def test_a_page_goes_on_when_its_pool_is_gone(pool: MemoryPool) -> None:
     job = pool.enqueue("work", {}, partition_key="k", delay_s=60)
-    token = token_of((0, "gone"), b"1:x")
+    token = token_of((0, "gone"), b"0;1:x")
 
     page = jobs_page(pool.config, JobFilter(), token=token, size=LOOKED, partition=None, pool=None)
     found_, following = pool.carry_out(page)
@@ -95,3 +95,21 @@ def test_a_page_goes_on_when_its_pool_is_gone(pool: MemoryPool) -> None:
 def test_another_text_is_no_token(token: str) -> None:
     with pytest.raises(InvalidInputError, match="unchanged"):
         read_token(token)
+
+
+@pytest.mark.parametrize("size", [1, 4, 500])
+def test_pages_of_a_spread_group_have_all_its_parts(pool: MemoryPool, size: int) -> None:
+    rows = [dict[str, int]() for _ in range(30)]
+    ids = [one.job_id for one in pool.enqueue_many("work", rows, partition_key="k", spread=8)]
+    pool.enqueue("work", {}, partition_key="other")
+    route = pool.producer.route("k")  # eight parts in three partitions
+    where = JobFilter(state=JobState.READY, group=route.group)
+
+    jobs = all_of(
+        pool,
+        lambda token: jobs_page(
+            pool.config, where, token=token, size=size, partition=None, pool=None, route=route
+        ),
+    )
+
+    assert sorted(job.job_id for job in jobs) == sorted(ids)

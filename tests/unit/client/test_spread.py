@@ -48,6 +48,15 @@ def run(pool: QueuePool, number: int) -> int:
     return ran
 
 
+def bury(pool: QueuePool, number: int) -> None:
+    owned = pool.partition(number).acquire(lease_s=60)
+    assert not isinstance(owned, own.Held)
+    error = b'{"reason":"failed","type":"ValueError","message":"broken"}'
+    while (claims := w.claim(owned)).taken:
+        owned.run(own.bury(owned.ownership, [(one, error) for one in claims.ids], **w.KEEP))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+
+
 def test_its_jobs_are_in_as_many_partitions(pool: MemoryPool) -> None:
     fill(pool)
 
@@ -274,6 +283,25 @@ def test_asyncio_does_the_same(pool: MemoryPool) -> None:
 
     assert asyncio.run(act()) == (100, 4, 100)
     assert jobs(pool) == [0] * 4
+
+
+def test_its_jobs_are_found_by_its_key_wherever_they_are(pool: MemoryPool) -> None:
+    fill(pool)
+    fill(pool, 40, spread=2, tenant="acme")
+    pool.enqueue("t", {"n": 1}, partition_key="other")
+    inspect = another(pool).inspect
+
+    assert inspect.count(partition_key=KEY) == 100
+    assert len({job.job_id for job in inspect.find("ready", partition_key=KEY)}) == 100
+    assert len([*inspect.find(partition_key=KEY, tenant="acme")]) == 40
+
+    for number in range(4):
+        bury(pool, number)
+    assert inspect.count("dead", partition_key=KEY) == 100
+    assert inspect.replay(partition_key=KEY, dry_run=True).matched == 100
+    assert inspect.replay(partition_key=KEY, error="broken", most=90).changed == 90
+    assert inspect.discard(partition_key=KEY).changed == 10
+    assert inspect.count("dead") == 41
 
 
 def test_asyncio_spreads_single_jobs_too(pool: MemoryPool) -> None:
