@@ -180,7 +180,7 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         The key may be left out, as for `status`. Asks the server nothing yet.
         """
         return AsyncJobHandle(
-            self._network, known_id(job_id), self._number_of(partition_key, tenant)
+            self._network, known_id(job_id), **self._place_of(partition_key, tenant)
         )
 
     async def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:

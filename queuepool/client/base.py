@@ -184,7 +184,9 @@ class BasePool(Generic[P]):
             tenant = tenant if task.tenant is None else task.tenant
         return spread_out(self.producer, key, tenant, options["spread"])
 
-    def _number_of(self, partition_key: str | bytes | None, tenant: str | None) -> int | None:
+    def _place_of(self, partition_key: str | bytes | None, tenant: str | None) -> dict[str, Any]:
+        """Return where to look for a job of this key, as arguments of a handle."""
         if partition_key is None:
-            return None
-        return self.producer.route(partition_key, tenant).partition
+            return {"partition": None}
+        route = self.producer.route(partition_key, tenant)
+        return {"partition": route.partition, "route": route}

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from queuepool.client.effects import Steps
+from queuepool.client.locating import find_by_key
 from queuepool.client.producer import Producer
-from queuepool.client.questions import ask, find, find_in, following
+from queuepool.client.questions import ask, find, following
+from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError
 from queuepool.models import JobState, JobStatus
 from queuepool.models.places import DEFAULT_POOL
@@ -41,13 +43,16 @@ class UnknownJobError(UnchangeableJobError):
         super().__init__(job_id, "it has ended or never existed")
 
 
-def locate(config: PoolConfig, job_id: str, partition: int | None) -> Steps[JobStatus]:
-    """Return where a job is. Raises UnknownJobError if it is nowhere."""
+def locate(config: PoolConfig, job_id: str, route: Route | None) -> Steps[JobStatus]:
+    """Return where a job is. Raises UnknownJobError if it is nowhere.
+
+    route: of its group, if its key is known.
+    """
 
     def looking(view: View) -> Steps[JobStatus]:
-        if partition is None:
+        if route is None:
             return find(config, view, job_id)
-        return find_in(config, view, partition, job_id, DEFAULT_POOL)
+        return find_by_key(config, view, route.partition, job_id, DEFAULT_POOL, route)
 
     status = yield from following(config, looking)
     if status.state in (JobState.UNKNOWN, JobState.DONE, JobState.CANCELLED, JobState.EXPIRED):
@@ -55,9 +60,9 @@ def locate(config: PoolConfig, job_id: str, partition: int | None) -> Steps[JobS
     return status
 
 
-def run_now(config: PoolConfig, job_id: str, partition: int | None) -> Steps[JobState]:
+def run_now(config: PoolConfig, job_id: str, route: Route | None) -> Steps[JobState]:
     """Run a job as soon as it may: one that is delayed or dead; returns the state it was in."""
-    status = yield from locate(config, job_id, partition)
+    status = yield from locate(config, job_id, route)
     of_pool = config.of(status.pool or DEFAULT_POOL)
     if status.state is JobState.DELAYED:
         if (yield from ask(of_pool, status.partition, editing.hasten(job_id))) is None:
@@ -78,13 +83,13 @@ def edit(
     producer: Producer,
     job_id: str,
     payload: Mapping[str, Any],
-    partition: int | None,
+    route: Route | None,
 ) -> Steps[JobState]:
     """Give a job that does not run other arguments; returns its state.
 
     Raises InvalidInputError for arguments that its task does not take.
     """
-    status = yield from locate(config, job_id, partition)
+    status = yield from locate(config, job_id, route)
     of_pool = config.of(status.pool or DEFAULT_POOL)
     for _ in range(_TRIES):
         answer = yield from ask(of_pool, status.partition, editing.edit(job_id))

@@ -8,8 +8,10 @@ from typing import Any, Generic, cast
 from queuepool.client.arguments import check_wait
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.endings import raise_for_state
+from queuepool.client.locating import find_by_key
 from queuepool.client.network import AsyncNetwork, Network
-from queuepool.client.questions import ask, find, find_in, following
+from queuepool.client.questions import ask, find, following
+from queuepool.client.routes import Route
 from queuepool.errors import MovedError, WaitTimeoutError
 from queuepool.models import EnqueueStatus, JobId, JobState, JobStatus
 from queuepool.models.places import DEFAULT_POOL
@@ -28,7 +30,7 @@ class _Handle(Generic[R_co]):
     alone. enqueue_status: the outcome of the enqueue, if that created the handle.
     """
 
-    __slots__ = ("_network", "_of", "_pool", "enqueue_status", "job_id", "partition")
+    __slots__ = ("_network", "_of", "_pool", "_route", "enqueue_status", "job_id", "partition")
     _network: Any
 
     def __init__(
@@ -38,10 +40,12 @@ class _Handle(Generic[R_co]):
         partition: int | None,
         of: Task | None = None,
         enqueue_status: EnqueueStatus | None = None,
+        route: Route | None = None,
     ) -> None:
         self._network, self.job_id, self.partition = network, job_id, partition
         self._of, self.enqueue_status = of, enqueue_status
         self._pool = DEFAULT_POOL if of is None else of.pool  # where to look first
+        self._route = route  # of its group, if its key was given
 
     @property
     def accepted(self) -> bool:
@@ -56,7 +60,8 @@ class _Handle(Generic[R_co]):
         if partition is None:
             status = yield from find(config, view, self.job_id)
         else:
-            status = yield from find_in(config, view, partition, self.job_id, self._pool)
+            place = (partition, self.job_id, self._pool, self._route)
+            status = yield from find_by_key(config, view, *place)
             if status.state is JobState.UNKNOWN and view.version > 1:  # it may have moved
                 status = yield from find(config, view, self.job_id)
         if status.state is not JobState.UNKNOWN:

@@ -11,12 +11,14 @@ from queuepool.client import changing, editing, finding
 from queuepool.client.effects import Steps
 from queuepool.client.grouping import check_limit, find_groups
 from queuepool.client.producer import Producer
+from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import JobState
 from queuepool.models.finding import Changed, JobFilter
 from queuepool.models.groups import GroupLoad
 from queuepool.models.history import PastRun
+from queuepool.protocol.ids import hinted_slot
 from queuepool.routing.finding import known_id
 from queuepool.tasks.options import refuse_unknown
 
@@ -103,7 +105,10 @@ class InspectSteps:
     def _history(
         self, job_id: str, key: str | bytes | None, tenant: str | None, most: int
     ) -> Steps[list[PastRun]]:
-        config, at = self._network.config, self._at(key, tenant)
+        config, route = self._network.config, self._at(key, tenant)
+        # An id that names its slot tells more than the key, whose group may be spread.
+        known = route is None or hinted_slot(job_id) is not None
+        at = None if known or route is None else route.partition
         return finding.history(config, known_id(job_id), partition=at, most=most)
 
     def _groups(
@@ -112,8 +117,8 @@ class InspectSteps:
         config, most = self._network.config, check_limit(limit)
         return find_groups(config, order=order, limit=most, partition=partition, pool=pool)
 
-    def _at(self, key: str | bytes | None, tenant: str | None) -> int | None:
-        return None if key is None else self._producer.route(key, tenant).partition
+    def _at(self, key: str | bytes | None, tenant: str | None) -> Route | None:
+        return None if key is None else self._producer.route(key, tenant)
 
 
 def _state(state: object) -> JobState:

@@ -218,7 +218,7 @@ class QueuePool(Whereabouts, BasePool[Port]):
 
         The key may be left out, as for `status`.
         """
-        return JobHandle(self._network, known_id(job_id), self._number_of(partition_key, tenant))
+        return JobHandle(self._network, known_id(job_id), **self._place_of(partition_key, tenant))
 
     def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:
         """Cancel a job; returns the state it was in. The key may be left out, as for `status`.

@@ -304,6 +304,21 @@ def test_its_jobs_are_found_by_its_key_wherever_they_are(pool: MemoryPool) -> No
     assert inspect.count("dead") == 41
 
 
+def test_a_job_is_found_by_its_id_and_its_key_in_any_part(pool: MemoryPool) -> None:
+    ids = [*fill(pool, 8), *(f"own-{n}" for n in range(8))]
+    for one in ids[8:]:
+        pool.enqueue("t", {}, partition_key=KEY, spread=4, job_id=one)
+    other = another(pool)
+
+    for one in ids:
+        assert other.status(one, partition_key=KEY).state is JobState.READY
+        assert other.inspect.run(one, partition_key=KEY) is JobState.READY
+        assert other.inspect.edit(one, {"n": 1}, partition_key=KEY) is JobState.READY
+        assert other.cancel(one, partition_key=KEY) is JobState.READY
+    assert sum(jobs(pool)) == 0
+    assert other.status("none", partition_key=KEY).state is JobState.UNKNOWN
+
+
 def test_asyncio_spreads_single_jobs_too(pool: MemoryPool) -> None:
     async def main() -> None:
         twin = pool.asyncio()
