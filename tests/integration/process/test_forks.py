@@ -271,16 +271,20 @@ def test_none_outlives_its_supervisor_by_a_signal_it_ignores(bench: Bench) -> No
         "from queuepool.process.launching import command_line\n"
         "command = command_line('speaker', [], tied_to=os.getpid())\n"
         "forks = Forks(command, dict(os.environ), 9)\n"
-        "children = [forks.start(command, dict(os.environ), quiet=True) for _ in range(2)]\n"
+        "children = [\n"
+        "    forks.start(command, dict(os.environ), output=open(path, 'ab'), quiet=True)\n"
+        "    for path in sys.argv[1:]\n"
+        "]\n"
         "print(*(child.pid for child in children), forks._server.pid, flush=True)\n"
         "signal.pause()\n"
     )
+    said = [bench.directory / f"{n}.out" for n in range(2)]
     with running(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, env=bench.environment
+        [sys.executable, "-c", code, *map(str, said)], stdout=subprocess.PIPE, env=bench.environment
     ) as supervisor:
         assert supervisor.stdout is not None
-        lines = [supervisor.stdout.readline() for _ in range(3)]
-        (pids,) = (line for line in lines if not line.startswith("["))
+        pids = supervisor.stdout.readline()
+        wait_until(lambda: all(path.read_text().endswith("\n") for path in said))
         supervisor.kill()
 
     for pid in map(int, pids.split()):
