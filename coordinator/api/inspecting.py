@@ -23,7 +23,6 @@ from queuepool.models.flows import BatchLine, BatchStatus, FlowStatus
 from queuepool.models.groups import MOST_GROUPS, GroupLoad, GroupOrder
 from queuepool.models.history import PastRun
 from queuepool.models.schedules import check_schedule_name
-from queuepool.protocol.ids import hinted_slot
 from queuepool.routing.finding import known_id
 from queuepool.routing.moves import read_move
 from queuepool.routing.progress import Facts
@@ -94,10 +93,10 @@ class Inspection:
 
     def history(self, request: Any, most: int) -> list[PastRun]:
         """Return the latest executions of a job."""
-        job_id, at, key = known_id(request.job_id), None, request.partition_key
-        if key and hinted_slot(job_id) is None:  # otherwise the id tells where it is
-            at = self._pool.producer.route(text_of(key), request.tenant or None).partition
-        return self._do(finding.history(self._pool.config, job_id, partition=at, most=most))
+        job_id, key, route = known_id(request.job_id), request.partition_key, None
+        if key:
+            route = self._pool.producer.route(text_of(key), request.tenant or None)
+        return self._do(finding.history(self._pool.config, job_id, route=route, most=most))
 
     def errors(self, token: str, size: int, partition: int | None) -> tuple[list[ErrorCount], str]:
         """Return a page of errors, and the token of the next one."""

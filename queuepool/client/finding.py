@@ -238,15 +238,21 @@ def _judged(config: PoolConfig, found: Sequence[RunningJob]) -> Steps[list[Runni
 
 
 def history(
-    config: PoolConfig, job_id: str, *, partition: int | None, most: int
+    config: PoolConfig, job_id: str, *, route: Route | None, most: int
 ) -> Steps[list[PastRun]]:
-    """Return the latest executions of a job that are on record, the earliest of these first."""
+    """Return the latest executions of a job that are on record, the earliest of these first.
+
+    route: of its group, if its key is known. An id that names its slot tells more than that.
+    """
     at_least_one("most", most)
-    slot = ids.hinted_slot(job_id) if partition is None else None
-    hinted = None if slot is None else config.topology.view.partition_of(slot)
+    slot = ids.hinted_slot(job_id)
+    looks: tuple[tuple[int | None, Route | None], ...] = ((None, route),)
+    if slot is not None:
+        looks = ((config.topology.view.partition_of(slot), None), (None, None))
     found: list[PastRun] = []
-    for number in (hinted, None) if partition is None and hinted is not None else (partition,):
-        for place in (yield from _places(config, number, None)):
+    for number, of in looks:
+        sought = yield from seek(config, number, None, of)
+        for place in dict.fromkeys(one.place for one in sought):
             skip = 0
             while skip >= 0 and len(found) < most:
                 verb = finding.history(job_id, skip)

@@ -18,7 +18,6 @@ from queuepool.models import JobState
 from queuepool.models.finding import Changed, JobFilter
 from queuepool.models.groups import GroupLoad
 from queuepool.models.history import PastRun
-from queuepool.protocol.ids import hinted_slot
 from queuepool.routing.finding import known_id
 from queuepool.tasks.options import refuse_unknown
 
@@ -106,10 +105,7 @@ class InspectSteps:
         self, job_id: str, key: str | bytes | None, tenant: str | None, most: int
     ) -> Steps[list[PastRun]]:
         config, route = self._network.config, self._at(key, tenant)
-        # An id that names its slot tells more than the key, whose group may be spread.
-        known = route is None or hinted_slot(job_id) is not None
-        at = None if known or route is None else route.partition
-        return finding.history(config, known_id(job_id), partition=at, most=most)
+        return finding.history(config, known_id(job_id), route=route, most=most)
 
     def _groups(
         self, order: object, limit: object, partition: int | None, pool: str | None
