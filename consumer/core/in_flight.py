@@ -137,7 +137,7 @@ class InFlight:
     @property
     def some_go_back(self) -> bool:
         """Return whether jobs are to be handed back that the server still has as ours."""
-        return any(outcome.end is HAND_BACK for outcome in self.outbox)
+        return self.outbox.returns
 
     @property
     def all_begun(self) -> bool:

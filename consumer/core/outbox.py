@@ -1,11 +1,16 @@
 """Outcomes that the server has not confirmed yet, and the verbs that record them. Pure.
 
-A turn takes as many of the oldest as its byte budget allows. One that exceeds a whole budget is
-sent alone, and moves to the back if it was not confirmed, so that it does not block others.
+A turn takes as many of the oldest ends as its byte budget allows. One that exceeds a whole budget
+is sent alone, and moves to the back if it was not confirmed, so that it does not block others.
+
+Jobs to hand back follow the ends. Each goes to the front of its lane, so what was claimed last goes
+first, in one turn and from turn to turn: that keeps the order of a lane, however many turns it
+takes.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from consumer.core.jobs import DONE, HAND_BACK, End, Outcome
@@ -53,20 +58,35 @@ def executions(outcomes: Sequence[Outcome]) -> tuple[int, float]:
 
 
 class Outbox:
-    """Outcomes in the order in which they came."""
+    """Ends in the order in which they came, and jobs to hand back in the order of their claims."""
 
     def __init__(self) -> None:
-        self._outcomes: list[Outcome] = []
+        self._ends: list[Outcome] = []
+        self._returns: list[Outcome] = []
 
     def __len__(self) -> int:
-        return len(self._outcomes)
+        return len(self._ends) + len(self._returns)
 
     def __iter__(self) -> Iterator[Outcome]:
-        return iter(self._outcomes)
+        return chain(self._ends, self._returns)
+
+    @property
+    def returns(self) -> bool:
+        """Return whether jobs are to be handed back."""
+        return bool(self._returns)
+
+    @property
+    def ends(self) -> Sequence[Outcome]:
+        """Return the others."""
+        return self._ends
 
     def add(self, outcomes: Sequence[Outcome]) -> None:
         """Add outcomes to record."""
-        self._outcomes.extend(outcomes)
+        returns = [outcome for outcome in outcomes if outcome.end is HAND_BACK]
+        if returns:
+            self._returns += returns
+            outcomes = [outcome for outcome in outcomes if outcome.end is not HAND_BACK]
+        self._ends += outcomes
 
     def pick(
         self, budget_bytes: int, *, alone: bool, returns: bool = True
@@ -75,10 +95,15 @@ class Outbox:
 
         alone: the oldest one may exceed the budget if sent alone. returns: with jobs to hand back.
         """
-        all_of_them = self._outcomes
-        if not returns:
-            all_of_them = [outcome for outcome in all_of_them if outcome.end is not HAND_BACK]
-        oldest = all_of_them[:_RECORDED_A_TURN]
+        picked, size = self._pick_ends(budget_bytes, alone=alone)
+        room = min(_RECORDED_A_TURN - len(picked), (budget_bytes - size) // _ID_BYTES)
+        if not (returns and self._returns and room > 0):
+            return picked, size
+        last = self._returns[-room:]
+        return picked + last, size + size_bytes(last)
+
+    def _pick_ends(self, budget_bytes: int, *, alone: bool) -> tuple[list[Outcome], int]:
+        oldest = self._ends[:_RECORDED_A_TURN]
         size = size_bytes(oldest)
         if size <= budget_bytes:
             return oldest, size
@@ -95,29 +120,26 @@ class Outbox:
 
     def forget(self, outcomes: Sequence[Outcome]) -> None:
         """Drop outcomes that were recorded."""
-        if self._outcomes[: len(outcomes)] == outcomes:  # nothing was skipped
-            del self._outcomes[: len(outcomes)]
+        if self._ends[: len(outcomes)] == outcomes:  # nothing was skipped, nothing handed back
+            del self._ends[: len(outcomes)]
         else:
             gone = {id(outcome) for outcome in outcomes}
-            self._outcomes = [o for o in self._outcomes if id(o) not in gone]
+            self._ends = [o for o in self._ends if id(o) not in gone]
+            self._returns = [o for o in self._returns if id(o) not in gone]
 
     def line_up(self, order: Iterable[bytes]) -> None:
         """Hand jobs back in this order of their ids; those that it does not name come last."""
-        places = [n for n, outcome in enumerate(self._outcomes) if outcome.end is HAND_BACK]
         rank = {job_id: n for n, job_id in enumerate(order)}
-        back = [self._outcomes[n] for n in places]
-        back.sort(key=lambda outcome: rank.get(outcome.job.id, len(rank)))
-        for n, outcome in zip(places, back, strict=True):
-            self._outcomes[n] = outcome
+        self._returns.sort(key=lambda outcome: rank.get(outcome.job.id, len(rank)))
 
     def postpone(self, outcome: Outcome) -> None:
         """Move this one behind all others."""
         self.replace(outcome, outcome)
 
     def replace(self, outcome: Outcome, by: Outcome) -> None:
-        """Record another outcome in place of one, after all others."""
-        self._outcomes = [o for o in self._outcomes if o is not outcome]
-        self._outcomes.append(by)
+        """Record another end in place of one, after all others."""
+        self._ends = [o for o in self._ends if o is not outcome]
+        self._ends.append(by)
 
 
 def undelivered(outcome: Outcome, tries: int) -> Outcome:

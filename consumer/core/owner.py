@@ -128,6 +128,7 @@ class Core:
         """Take back jobs that no worker has started."""
         self.state.costs.on_handed_back(jobs)
         self.in_flight.hand_back(jobs, now_s)
+        self.in_flight.outbox.line_up(self.claimed)
 
     def on_stall(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:
         """Take back jobs in memory since no execution ends: jobs now take longer than before."""
@@ -164,7 +165,6 @@ class Core:
         Returns whether that is over: no worker is about to begin a job.
         """
         self.hand_back(jobs, now_s)
-        self.in_flight.outbox.line_up(self.claimed)
         self.state.late = not self.in_flight.all_begun
         return not self.state.late
 

@@ -216,9 +216,14 @@ class TurnLoop:
             homes.send(calls)
 
     def _mind_memory(self, now: float) -> None:
-        # Jobs in memory that no worker starts keep others waiting: give them back.
+        # Jobs in memory that no worker starts keep others waiting: give them back. While a claim is
+        # armed there are no others, as one that becomes ready leaves the token that it waits for.
         core, workers = self._core, self._workers
-        if workers.queued and now - self._last_end_s > core.prefetch.stall_timeout_s():
+        if (
+            core.armed is None
+            and workers.queued
+            and now - self._last_end_s > core.prefetch.stall_timeout_s()
+        ):
             jobs = workers.withdraw()
             if jobs:
                 core.on_stall(jobs, now)

@@ -64,9 +64,11 @@ class Claim(Step):
 
     def arm(self, now_s: float) -> Turn | None:
         """Return a turn whose claim may wait at the server for the next token, if one may."""
-        state, free = self._state, self.free_slots()
-        suspects, slow = state.in_flight.suspects, state.pace.jobs < own.MAX_BATCH
+        state, in_flight, free = self._state, self._state.in_flight, self.free_slots()
+        suspects, slow = in_flight.suspects, state.pace.jobs < own.MAX_BATCH
         if slow or len(suspects) or suspects.hold_s(now_s) > 0 or free <= 0:
+            return None
+        if state.late or in_flight.some_go_back:
             return None
         turn = Turn(now_s)
         turn.verbs.append(self._verb(turn, free))

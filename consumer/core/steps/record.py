@@ -3,6 +3,10 @@
     picked --> a turn --answered--> forgotten       the next turn may carry more
                   `-- no answer --> repeated        the next turn carries less
 
+Jobs go back to the front of their lanes, so one that was claimed later must not go back after one
+that was claimed before it. They wait until no worker is about to refuse a job that it was given
+(State.late), and until the reply to an armed claim was read: what that took goes back with them.
+
 A turn that records much is *heavy*. It never carries the renewal of the lease, and while turns
 carry less than usual, it carries no claim either and a light turn follows, so that small verbs
 proceed. An outcome that exceeds any budget is sent alone; after a failed attempt it waits for as
@@ -43,12 +47,14 @@ class Record(Step):
         self._alone_s = 0.0  # when one may be sent alone again
 
     def due_s(self, now_s: float) -> float:
-        if not self._outbox:
+        outbox, budget = self._outbox, self._state.pace.budget_bytes
+        if outbox.returns and self._may_return:
+            return now_s
+        if not outbox.ends:
             return inf
         if now_s >= self._alone_s:
             return now_s
-        budget = self._state.pace.budget_bytes
-        return now_s if any(size_bytes((o,)) <= budget for o in self._outbox) else self._alone_s
+        return now_s if any(size_bytes((o,)) <= budget for o in outbox.ends) else self._alone_s
 
     def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
         state, pace = self._state, self._state.pace
@@ -56,14 +62,18 @@ class Record(Step):
         budget = min(pace.budget_bytes, LIGHT_BYTES) if light else pace.budget_bytes
         alone = not light and turn.now_s >= self._alone_s
         # What is found in flight goes back with the others, in the order of their claims.
-        looks = state.armed is None and turn.now_s >= state.reconcile_s
-        picked = self._outbox.pick(budget, alone=alone, returns=not looks)
+        returns = self._may_return and turn.now_s < state.reconcile_s
+        picked = self._outbox.pick(budget, alone=alone, returns=returns)
         turn.outcomes, turn.sent_bytes = picked
         turn.returns = any(outcome.end is HAND_BACK for outcome in turn.outcomes)
         self._was_heavy = turn.sent_bytes > LIGHT_BYTES
         if not turn.outcomes:
             return ()
         return list(record_verbs(state.ownership, turn.outcomes, state.settings))
+
+    @property
+    def _may_return(self) -> bool:
+        return not self._state.late and self._state.armed is None
 
     def on_reply(self, reply: Any, turn: Turn) -> None:
         if isinstance(reply, own.Finished):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from consumer.core.effects import Call
+from consumer.core.effects import Call, Sleep
 from consumer.core.jobs import DONE, HAND_BACK, ClaimedJob, Outcome
 from consumer.core.liveness import Liveness
 from consumer.core.outages import Outages
@@ -148,25 +148,46 @@ def test_no_job_overtakes_one_that_came_too_late_to_start() -> None:
     assert all("claim" not in scripts for scripts in returns)
 
 
-def test_nothing_is_claimed_while_a_worker_is_about_to_refuse_a_job() -> None:
+def test_nothing_is_claimed_or_goes_back_while_a_worker_is_about_to_refuse_a_job() -> None:
+    """Jobs that went back before it would be behind it."""
     stage = Stage(SlowWorkers())
     workers = stage.workers
-    for _ in range(3):
-        stage.pool.enqueue("t", {}, partition_key="g")
-    while len(workers.waiting) < 3:
+    ids = [stage.pool.enqueue("t", {}, partition_key="g").job_id.encode() for _ in range(4)]
+    while len(workers.waiting) < 4:
         stage.turn()
     stage.turn()  # promotes, if it has not yet
-    first = workers.waiting.pop(0)  # a worker has it, and has not looked at the time yet
-    workers.late, stage.sent = True, []
+    third = workers.waiting.pop(2)  # a worker has it, and has not looked at the time yet
+    stage.sent = []
+    workers.refuse(workers.waiting[0])
     for _ in range(5):
         stage.turn()
         stage.clock.advance(0.01)
-    assert ["hand_back"] in stage.sent
-    assert not any("claim" in scripts for scripts in stage.sent)
+    assert not {"hand_back", "claim"} & {script for scripts in stage.sent for script in scripts}
     assert workers.stopped()
 
-    workers.refuse(first)
+    workers.refuse(third)
     while not workers.waiting:
         stage.turn()
     assert not workers.stopped()
-    assert workers.waiting[0].id == first.id
+    assert [job.id for job in workers.waiting] == ids
+
+
+def test_jobs_stay_in_memory_while_a_claim_is_armed() -> None:
+    """It may have been carried out: its jobs would come to be in front of those."""
+    stage = Stage(SlowWorkers())
+    workers = stage.workers
+    stage.pool.enqueue("t", {}, partition_key="g")
+    while not workers.waiting:
+        stage.turn()
+    while stage.core.due_s(stage.clock()) == 0:
+        stage.turn()
+    steps = stage.turns.sleep(1.0)
+    assert isinstance(next(steps), Sleep)
+    assert stage.core.armed is not None
+    stage.clock.advance(1)
+
+    stage.turn()
+    assert workers.withdrawn == []
+    stage.core.cancel_armed()
+    stage.turn()
+    assert len(workers.withdrawn) == 1
