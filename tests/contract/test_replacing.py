@@ -267,6 +267,21 @@ def test_a_replaced_job_may_expire(world: World) -> None:
     assert world.partition.status("a").state is JobState.EXPIRED
 
 
+def test_nothing_is_left_of_a_retry_that_was_replaced_and_expires(world: World) -> None:
+    owned = world.own()
+    enqueue(world, "a", 1)
+    claimed(owned)
+    w.retry(owned, [b"a"], delay_ms=1_000)
+    enqueue(world, "b", 2, expires_ms=1_000)
+    world.advance(2)
+    w.promote(owned)
+
+    assert claimed(owned) == {}
+
+    assert world.partition.status("a").state is JobState.EXPIRED
+    assert world.partition.audit().clean
+
+
 def test_of_one_call_a_job_replaces_only_one_with_the_same_limits(world: World) -> None:
     def enqueue_two(*limits: bytes) -> object:
         names = [b"%s%d" % (limits[1] or b"none", n) for n in range(2)]

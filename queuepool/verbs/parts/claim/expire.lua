@@ -14,7 +14,9 @@ for k, said in ipairs(redis.call('HMGET', base .. ':ex', unpack(ids))) do
     end
     tell(id, 'e')
     redis.call('HDEL', base .. ':j', id)
-    if tried then redis.call('HDEL', base .. ':cr', id) end
+    for _, k in ipairs(traces and {'at', 'cr', 'er'} or {}) do -- of a job replaced after a failure
+      redis.call('HDEL', base .. ':' .. k, id)
+    end
     remember({'!' .. id, '~' .. id}, 1, 2)
     add(c, 'bytes', 0 - #body) -- not -#: Redis 7.0 rejects -0
     add(c, 'expired', 1)
