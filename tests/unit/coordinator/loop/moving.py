@@ -127,9 +127,11 @@ class Queue:
         self.change(lambda _: asked_slots(self.ops.config.topology.view, slots))
 
     def abort(self) -> None:
+        """Let the move go back; one that has ended stays as it is, as for an operator."""
+
         def back(move: Move | None) -> Move:
             assert move is not None
-            return move.aborted()
+            return move.aborted() if move.under_way else move
 
         self.change(back)
 
