@@ -112,13 +112,13 @@ def _figures(name: str, numbers: Sequence[int]) -> Steps[list[ServerFigures]]:
     calls = [(number, figures(name)) for number in numbers]
     replies: Any = yield CallEach(calls)
     if isinstance(replies, UnavailableError):
-        return [ServerFigures(name=name, problem=str(replies)[:300])]
+        return [ServerFigures(name=name, problem=replies.cause[:300])]
     found = []
     for (_, verb), reply in zip(calls, replies, strict=True):
         try:
             found.append(verb.read(reply))
         except UnavailableError as error:
-            found.append(ServerFigures(name=name, problem=str(error)[:300]))
+            found.append(ServerFigures(name=name, problem=error.cause[:300]))
         except QueuePoolError:  # INFO is not allowed: nothing is known, and nothing is wrong
             found.append(ServerFigures(name=name))
     return found

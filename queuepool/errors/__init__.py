@@ -15,7 +15,7 @@ QueuePoolError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from queuepool.errors.base import InvalidInputError, QueuePoolError
 from queuepool.errors.escaping import shown, visible
@@ -114,9 +114,18 @@ class UnavailableError(QueuePoolError):
 
     Calling again with the same job ids is always safe: an id is accepted once. results: of an
     enqueue call, one per job consumed from the iterable, with its id; None for other calls.
+    UNCERTAIN: what its text says to a caller whose call may have been executed.
     """
 
+    UNCERTAIN: ClassVar[str] = (
+        "The call may or may not have been executed; repeating it with the same ids is safe."
+    )
     results: Any = None
+
+    @property
+    def cause(self) -> str:
+        """Return its text without what it says to a caller."""
+        return str(self).removesuffix(self.UNCERTAIN).rstrip()
 
 
 class LocalError(UnavailableError):

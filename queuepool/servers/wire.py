@@ -130,8 +130,7 @@ def translate(name: str, error: Exception) -> QueuePoolError:
         hint = tls.remedy(error)
         return UnavailableError(
             f"{name}: {type(error).__name__}: {text[:500].rstrip('.') or 'no answer'}. "
-            f"{hint and f'{hint[0].upper()}{hint[1:]}. '}The call may or may not have been "
-            "executed; repeating it with the same ids is safe."
+            f"{hint and f'{hint[0].upper()}{hint[1:]}. '}{UnavailableError.UNCERTAIN}"
         )
     raise error
 

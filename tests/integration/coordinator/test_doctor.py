@@ -66,6 +66,7 @@ def test_a_server_that_is_away_is_a_finding(stage: str) -> None:
         found = nowhere.doctor()
 
     assert kinds(found) == {"server-away"}
+    assert found.findings[0].what.endswith("refused.")  # no advice to a caller, as nobody called
     assert {one.kind for one in found.unjudged} > NO_HISTORY
 
 
