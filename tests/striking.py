@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import dis
+import os
 import random
 import sys
 import threading
@@ -149,33 +150,47 @@ class Striker:
     def __init__(self, error: type[BaseException], seed: int, pause_s: float = 0.002) -> None:
         self._error, self._random, self._pause_s = error, random.Random(seed), pause_s
         self._targets: list[int] = []
-        self._lock = threading.Lock()
+        self._strikes_now = False
         self._over = threading.Event()
         self.strikes = 0
 
     @contextmanager
     def exposed(self) -> Any:
-        """Be struck within the block; not after it, but for one strike that is on its way."""
+        """Be struck within the block; not after it, but for one strike that is on its way.
+
+        Without a lock: a thread that is struck as it acquires one would keep it.
+        """
         me = threading.get_ident()
-        with self._lock:
-            self._targets.append(me)
         try:
+            self._targets.append(me)
             yield
         finally:
-            with self._lock:
-                self._targets.remove(me)
+            self._leave(me)
             _settle(me)
+
+    def _leave(self, me: int) -> None:
+        # Whoever is chosen from now on is another one; who was chosen before is struck by then
+        while True:
+            try:
+                if me in self._targets:
+                    self._targets.remove(me)
+                while self._strikes_now:
+                    os.sched_yield()
+            except self._error:
+                continue
+            return
 
     def run(self) -> None:
         """Strike until stopped."""
         while not self._over.wait(self._random.random() * 2 * self._pause_s):
-            with self._lock:
-                if self._targets:
-                    target = self._random.choice(self._targets)
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        ctypes.c_ulong(target), ctypes.py_object(self._error)
-                    )
-                    self.strikes += 1
+            self._strikes_now = True
+            targets = tuple(self._targets)
+            if targets:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(self._random.choice(targets)), ctypes.py_object(self._error)
+                )
+                self.strikes += 1
+            self._strikes_now = False
 
     def stop(self) -> None:
         """Strike no more."""
