@@ -73,6 +73,11 @@ class State:
         return self.lease.target + self.spare
 
     @property
+    def claims_known(self) -> bool:
+        """Return whether no claim waits for its reply, and no worker is about to refuse a job."""
+        return self.armed is None and not self.late
+
+    @property
     def busy(self) -> int:
         """Return how many workers are busy, as far as is known."""
         return min(max(0, self.in_flight.open - self.spare), self.alive)

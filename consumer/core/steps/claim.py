@@ -66,9 +66,9 @@ class Claim(Step):
         """Return a turn whose claim may wait at the server for the next token, if one may."""
         state, in_flight, free = self._state, self._state.in_flight, self.free_slots()
         suspects, slow = in_flight.suspects, state.pace.jobs < own.MAX_BATCH
-        if slow or len(suspects) or suspects.hold_s(now_s) > 0 or free <= 0:
+        if slow or len(suspects) or free <= 0 or in_flight.some_go_back:
             return None
-        if state.late or in_flight.some_go_back:
+        if not self._may_claim(now_s):
             return None
         turn = Turn(now_s)
         turn.verbs.append(self._verb(turn, free))
@@ -104,9 +104,7 @@ class Claim(Step):
 
     def _may_claim(self, now_s: float) -> bool:
         state = self._state
-        return (
-            state.armed is None and not state.late and state.in_flight.suspects.hold_s(now_s) <= 0
-        )
+        return state.claims_known and state.in_flight.suspects.hold_s(now_s) <= 0
 
     def _verb(self, turn: Turn, free: int) -> Verb[own.Claims]:
         state = self._state

@@ -48,7 +48,7 @@ class Record(Step):
 
     def due_s(self, now_s: float) -> float:
         outbox, budget = self._outbox, self._state.pace.budget_bytes
-        if outbox.returns and self._may_return:
+        if outbox.returns and self._state.claims_known:
             return now_s
         if not outbox.ends:
             return inf
@@ -62,7 +62,7 @@ class Record(Step):
         budget = min(pace.budget_bytes, LIGHT_BYTES) if light else pace.budget_bytes
         alone = not light and turn.now_s >= self._alone_s
         # What is found in flight goes back with the others, in the order of their claims.
-        returns = self._may_return and turn.now_s < state.reconcile_s
+        returns = state.claims_known and turn.now_s < state.reconcile_s
         picked = self._outbox.pick(budget, alone=alone, returns=returns)
         turn.outcomes, turn.sent_bytes = picked
         turn.returns = any(outcome.end is HAND_BACK for outcome in turn.outcomes)
@@ -70,10 +70,6 @@ class Record(Step):
         if not turn.outcomes:
             return ()
         return list(record_verbs(state.ownership, turn.outcomes, state.settings))
-
-    @property
-    def _may_return(self) -> bool:
-        return not self._state.late and self._state.armed is None
 
     def on_reply(self, reply: Any, turn: Turn) -> None:
         if isinstance(reply, own.Finished):
