@@ -41,7 +41,7 @@ def filter_of(pool: QueuePool, wanted: Any, state: JobState | None, *, newest: b
 
 
 def places_of(pool: QueuePool, wanted: Any) -> dict[str, Any]:
-    """Return where such a message lets look, as arguments of `finding.walk`.
+    """Return where such a message lets look, as arguments of `walking.walk`.
 
     Raises InvalidInputError.
     """

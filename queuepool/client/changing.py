@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from queuepool.client.effects import Pause, Steps
-from queuepool.client.finding import Place, Walk, count, walk
+from queuepool.client.finding import count
 from queuepool.client.questions import ask
 from queuepool.client.routes import Route
+from queuepool.client.walking import Place, Walk, walk
 from queuepool.errors import InvalidInputError
 from queuepool.models import JobId, JobStatus
 from queuepool.models.finding import Changed, JobFilter

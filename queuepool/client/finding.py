@@ -1,25 +1,22 @@
-"""Looking for jobs, as steps for both pools: page by page, in all partitions and pools.
+"""What is asked of the jobs that a walk finds, as steps for both pools: counts, errors, history.
 
 Every call looks at a bounded number of jobs, so it costs a server about a millisecond, however many
-there are. Dead and delayed jobs come in the order of time over all partitions; others as they are
-found, one partition after the other.
+there are.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeVar
+from dataclasses import replace
+from typing import TypeVar
 
 from queuepool.client.effects import Steps
-from queuepool.client.questions import ask, ask_each, numbered, places_of
+from queuepool.client.questions import ask, ask_each, numbered
 from queuepool.client.routes import Route
-from queuepool.client.spreading import parts_of
+from queuepool.client.walking import PAGE, Place, Walk, chosen_places, seek, walk
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
-from queuepool.models import JobState, JobStatus
+from queuepool.models import JobState
 from queuepool.models.finding import (
     Digest,
     ErrorCount,
@@ -37,158 +34,17 @@ from queuepool.verbs.operator import finding
 from queuepool.verbs.operator import verbs as operate
 
 T = TypeVar("T")
-Place = tuple[int, str]
 
 SAMPLE = 10_000  # jobs whose errors are looked at
 MOST_RUNNING = 10_000
-_PAGE = 200
 _JUDGED = 64  # places whose history is looked at
-_AHEAD = 64  # partitions that are read at once where little is found
 _SAMPLED_AT_ONCE = 16  # partitions; each call takes a server up to a millisecond
-_ORDERED = (JobState.DEAD, JobState.DELAYED)
-
-
-class Sought(NamedTuple):
-    """Where to look: a place, and for which group there, if for one. part: of a spread group."""
-
-    place: Place
-    group: bytes | None
-    part: int = 0
-
-
-@dataclass
-class _Source:
-    """One place and what was read of it. group: the only one that is looked for there."""
-
-    place: Place
-    group: bytes | None
-    cursor: bytes = b""
-    ended: bool = False
-    waiting: deque[JobStatus] = field(default_factory=deque)
-
-    def take(self, page: finding.Page, where: JobFilter) -> None:
-        pool = self.place[1]
-        named = None if pool == DEFAULT_POOL else pool
-        jobs = (replace(job, pool=named) if named else job for job in page.jobs)
-        self.waiting.extend(job for job in jobs if where.matches(job))
-        self.cursor, self.ended = page.cursor, not page.cursor
-
-
-class Walk:
-    """A walk through the jobs that match. looked: at how many. now_ms: of the servers, lately."""
-
-    def __init__(self, config: PoolConfig, where: JobFilter, sought: Sequence[Sought]) -> None:
-        self._config, self._where = config, where
-        self._sources = [_Source(place, group) for place, group, _ in sought]
-        self._ordered = where.state in _ORDERED
-        self._ahead = 1  # sources that are read together; more, after such that held nothing
-        self.looked = self.now_ms = 0
-
-    @property
-    def until_ms(self) -> int | None:
-        """Return up to when jobs are not left out; None: whenever."""
-        return self._where.until_ms
-
-    @property
-    def is_over(self) -> bool:
-        """Return whether no jobs are left to look at."""
-        return not self._sources
-
-    def page(self, size: int, *, look: int | None = None) -> Steps[list[JobStatus]]:
-        """Return up to `size` jobs; none at the end.
-
-        look: after looking at so many, return what was found, which may be nothing.
-        """
-        found: list[JobStatus] = []
-        size, begun = min(size, _PAGE), self.looked
-        while len(found) < size and self._sources:
-            if look is not None and self.looked - begun >= look:
-                break
-            ahead = self._sources if self._ordered else self._sources[: self._ahead]
-            short = [source for source in ahead if not source.waiting and not source.ended]
-            if short:
-                yield from self._read(short, size)
-                had_none = not any(source.waiting for source in short)
-                self._ahead = min(2 * self._ahead, _AHEAD) if had_none else 1
-            else:
-                self._merge(found, ahead, size)
-            self._sources = [s for s in self._sources if s.waiting or not s.ended]
-        return found
-
-    def end_now(self) -> None:
-        """Leave out, from now on, what changes its place after what was read so far."""
-        until_ms = self._where.until_ms
-        until_ms = self.now_ms if until_ms is None else min(until_ms, self.now_ms)
-        self._where = replace(self._where, until_ms=until_ms)
-
-    def _read(self, sources: Sequence[_Source], size: int) -> Steps[None]:
-        where = self._where
-        most = size if where.is_exact else _PAGE
-        for pool in {source.place[1] for source in sources}:
-            of_pool = [s for s in sources if s.place[1] == pool]
-            calls: list[tuple[int, Verb[tuple[int, finding.Page]]]] = []
-            for n, source in enumerate(of_pool):
-                number, wanted = source.place[0], replace(where, group=source.group)
-                verb = finding.find(number, wanted, source.cursor, most=most)
-                calls.append((number, numbered(n, verb)))
-            for n, page in (yield from ask_each(self._config.of(pool), calls)):
-                of_pool[n].take(page, where)
-                self.looked += page.looked
-                self.now_ms = max(self.now_ms, page.now_ms)
-
-    def _merge(self, found: list[JobStatus], sources: Sequence[_Source], size: int) -> None:
-        """Take what is next, as long as it is known of each source what that would be."""
-        sign = -1 if self._where.newest else 1
-        heap = [(sign * (s.waiting[0].at_ms or 0), n) for n, s in enumerate(sources) if s.waiting]
-        heapq.heapify(heap)
-        while heap and len(found) < size:
-            _, n = heapq.heappop(heap)
-            source = sources[n]
-            found.append(source.waiting.popleft())
-            if source.waiting:
-                heapq.heappush(heap, (sign * (source.waiting[0].at_ms or 0), n))
-            elif not source.ended:
-                return
 
 
 def at_least_one(name: str, value: object) -> None:
     """Raise InvalidInputError unless a number of jobs is a whole one, and not 0."""
     if type(value) is not int or value < 1:
         raise InvalidInputError(f"{name}={shown(value)}: use 1 or more jobs")
-
-
-def walk(
-    config: PoolConfig,
-    where: JobFilter,
-    *,
-    partition: int | None,
-    pool: str | None,
-    route: Route | None = None,
-) -> Steps[Walk]:
-    """Return a walk through a partition and a pool, or through all; or through a group's parts.
-
-    route: of the group that the filter names, if it names one.
-    """
-    return Walk(config, where, (yield from seek(config, partition, pool, route)))
-
-
-def seek(
-    config: PoolConfig, partition: int | None, pool: str | None, route: Route | None
-) -> Steps[list[Sought]]:
-    """Return where to look: in these places, or for a group where it is, or its parts are."""
-    if route is None:
-        places = yield from _places(config, partition, pool)
-        return [Sought(place, None) for place in places]
-    found: list[Sought] = []
-    for part, there in enumerate((yield from parts_of(config, route))):
-        places = yield from _places(config, there.partition, pool)
-        found += [Sought(place, there.group, part) for place in places]
-    return found
-
-
-def _places(config: PoolConfig, partition: int | None, pool: str | None) -> Steps[list[Place]]:
-    found = yield from places_of(config, partition)
-    return [place for place in found if pool in (None, place[1])]
 
 
 def _ask_places(
@@ -211,7 +67,7 @@ def running(config: PoolConfig, *, partition: int | None, most: int) -> Steps[li
     where = JobFilter(state=JobState.IN_FLIGHT)
     through = yield from walk(config, where, partition=partition, pool=None)
     found: list[RunningJob] = []
-    while len(found) < MOST_RUNNING and (page := (yield from through.page(_PAGE))):
+    while len(found) < MOST_RUNNING and (page := (yield from through.page(PAGE))):
         now_ms = through.now_ms
         found += (
             RunningJob(job=job, age_s=max(0, now_ms - job.at_ms) / 1000)
@@ -276,7 +132,7 @@ def count(
     sought = yield from seek(config, partition, pool, route)
     if not where.is_exact:
         through, total = Walk(config, where, sought), 0
-        while page := (yield from through.page(_PAGE)):
+        while page := (yield from through.page(PAGE)):
             total += len(page)
         return total
     total = 0
@@ -295,7 +151,7 @@ def errors(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[l
     sample: how many jobs are looked at; of more than that, an evenly spread part.
     """
     at_least_one("sample", sample)
-    places = yield from _places(config, partition, None)
+    places = yield from chosen_places(config, partition, None)
     found: dict[str, ErrorCount] = {}
     sizes: dict[tuple[Place, str], int] = {}
     for kind in ("dead", "delayed"):
@@ -318,7 +174,7 @@ def errors(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[l
 def digest(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[Digest]:
     """Return the dead jobs in short."""
     at_least_one("sample", sample)
-    places = yield from _places(config, partition, None)
+    places = yield from chosen_places(config, partition, None)
     verbs = {place: operate.observe(place[0]) for place in places}
     states = yield from _ask_places(config, verbs)
     total = sum(state.dead for _, state in states)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
-from queuepool.client import changing, editing, finding
+from queuepool.client import changing, editing, finding, walking
 from queuepool.client.effects import Steps
 from queuepool.client.grouping import check_limit, find_groups
 from queuepool.client.producer import Producer
@@ -71,10 +71,10 @@ class InspectSteps:
         places = {name: options.get(name) for name in ("partition", "pool")}
         return where, {**places, "route": route}
 
-    def walk(self, state: JobState | str | None, options: Any) -> Steps[finding.Walk]:
+    def walk(self, state: JobState | str | None, options: Any) -> Steps[walking.Walk]:
         """Return the steps to a walk through the jobs that match, for `carry_out`."""
         where, places = self._where(state, options)
-        return finding.walk(self._network.config, where, **places)
+        return walking.walk(self._network.config, where, **places)
 
     def _count(self, state: JobState | str | None, options: Any) -> Steps[int]:
         where, places = self._where(state, options)

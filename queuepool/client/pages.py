@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from queuepool.client.effects import Steps
-from queuepool.client.finding import Sought, seek
 from queuepool.client.questions import ask, places_of
 from queuepool.client.routes import Route
+from queuepool.client.walking import Sought, seek
 from queuepool.errors import InvalidInputError
 from queuepool.models import JobStatus
 from queuepool.models.finding import JobFilter

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from queuepool import InvalidInputError, JobId, JobState, PermanentError, Registry
-from queuepool.client import changing, finding
+from queuepool.client import changing, finding, walking
 from queuepool.client.editing import UnchangeableJobError
 from queuepool.client.effects import Steps
 from queuepool.models.finding import JobFilter
@@ -80,7 +80,7 @@ def test_many_partitions_are_asked_at_once(registry: Registry) -> None:
     config = pool.config
 
     def look(state: JobState) -> Steps[list[Any]]:
-        walk = yield from finding.walk(config, JobFilter(state=state), partition=None, pool=None)
+        walk = yield from walking.walk(config, JobFilter(state=state), partition=None, pool=None)
         return (yield from walk.page(200))
 
     assert trips(pool, finding.errors(config, partition=None, sample=100)) < 12
@@ -202,7 +202,8 @@ def test_a_replay_ends_although_its_jobs_die_again_at_once(
     pool: MemoryPool, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     die(pool, 10)
-    monkeypatch.setattr("queuepool.client.finding._PAGE", 4)
+    monkeypatch.setattr("queuepool.client.walking.PAGE", 4)
+    monkeypatch.setattr("queuepool.client.finding.PAGE", 4)
     plain, replays = pool.server.run, 0
 
     def run(key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
