@@ -17,6 +17,7 @@ _FIRST_WORDS = (
     b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: ",
     b"GET /metrics HTTP/1.1\r\n\r\n",
 )
+_LISTENS = "0A"  # as the kernel writes that state
 
 
 def connect(port: int, *, source: str = "127.0.0.1", timeout_s: float = 30.0) -> socket.socket:
@@ -95,6 +96,17 @@ class Strangers:
 def descriptors(pid: int) -> int:
     """Return how many descriptors a process has."""
     return len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 - names alone: they come and go
+
+
+def accepted(pid: int, port: int) -> set[str]:
+    """Return the connections at a port that a process holds, by inode; its listener is none."""
+    rows = (row.split() for row in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:])
+    at_port = {row[9] for row in rows if row[1].endswith(f":{port:04X}") and row[3] != _LISTENS}
+    held = set[str]()
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            held.add(str(each.readlink()).removeprefix("socket:[").removesuffix("]"))
+    return at_port & held
 
 
 def cpu_s(pid: int) -> float:
