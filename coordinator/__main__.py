@@ -48,6 +48,7 @@ from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
 from queuepool.process.startup import load_both, refuse_servers_that_cannot_work
+from queuepool.settings import environment
 from queuepool.settings.config import PoolConfig
 from queuepool.telemetry import printing
 from queuepool.telemetry.events import fan_out
@@ -163,7 +164,7 @@ def _service(
     from coordinator.api.service import StatusService
 
     return StatusService(
-        ClusterInfo.of(pool.config, settings),
+        ClusterInfo.of(pool.config, settings, environment.load(environment.QueuePoolSettings)),
         store,
         parts.operators,
         cycles=parts.coordinator.cycles,

@@ -58,6 +58,7 @@ class StatusService(StreamCalls):
                 limits=messages.limits(info.limits if held is None else held.rules.limits),
                 cycle_s=info.cycle_s,
                 version=__version__,
+                settings=[cluster_pb2.Setting(name=n, value=v) for n, v in info.changed],
             )
         )
         for name, reached in snapshot.servers.items():

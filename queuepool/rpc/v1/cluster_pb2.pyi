@@ -39,8 +39,16 @@ class Server(_message.Message):
     reachable: bool
     def __init__(self, name: _Optional[str] = ..., partitions: _Optional[int] = ..., reachable: bool = ...) -> None: ...
 
+class Setting(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+
 class Cluster(_message.Message):
-    __slots__ = ("stage", "queue", "leader", "partition_count", "servers", "policy", "limits", "cycle_s", "totals", "backlog", "in_flight", "delayed", "dead", "workers", "version", "shadow", "eta")
+    __slots__ = ("stage", "queue", "leader", "partition_count", "servers", "policy", "limits", "cycle_s", "totals", "backlog", "in_flight", "delayed", "dead", "workers", "version", "shadow", "eta", "settings")
     STAGE_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
@@ -58,6 +66,7 @@ class Cluster(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SHADOW_FIELD_NUMBER: _ClassVar[int]
     ETA_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
     stage: str
     queue: str
     leader: Leader
@@ -75,4 +84,5 @@ class Cluster(_message.Message):
     version: str
     shadow: _shadow_pb2.Shadow
     eta: _eta_pb2.Eta
-    def __init__(self, stage: _Optional[str] = ..., queue: _Optional[str] = ..., leader: _Optional[_Union[Leader, _Mapping]] = ..., partition_count: _Optional[int] = ..., servers: _Optional[_Iterable[_Union[Server, _Mapping]]] = ..., policy: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., cycle_s: _Optional[float] = ..., totals: _Optional[_Union[_partition_pb2.Totals, _Mapping]] = ..., backlog: _Optional[int] = ..., in_flight: _Optional[int] = ..., delayed: _Optional[int] = ..., dead: _Optional[int] = ..., workers: _Optional[_Union[_partition_pb2.Workers, _Mapping]] = ..., version: _Optional[str] = ..., shadow: _Optional[_Union[_shadow_pb2.Shadow, _Mapping]] = ..., eta: _Optional[_Union[_eta_pb2.Eta, _Mapping]] = ...) -> None: ...
+    settings: _containers.RepeatedCompositeFieldContainer[Setting]
+    def __init__(self, stage: _Optional[str] = ..., queue: _Optional[str] = ..., leader: _Optional[_Union[Leader, _Mapping]] = ..., partition_count: _Optional[int] = ..., servers: _Optional[_Iterable[_Union[Server, _Mapping]]] = ..., policy: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., cycle_s: _Optional[float] = ..., totals: _Optional[_Union[_partition_pb2.Totals, _Mapping]] = ..., backlog: _Optional[int] = ..., in_flight: _Optional[int] = ..., delayed: _Optional[int] = ..., dead: _Optional[int] = ..., workers: _Optional[_Union[_partition_pb2.Workers, _Mapping]] = ..., version: _Optional[str] = ..., shadow: _Optional[_Union[_shadow_pb2.Shadow, _Mapping]] = ..., eta: _Optional[_Union[_eta_pb2.Eta, _Mapping]] = ..., settings: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ...) -> None: ...

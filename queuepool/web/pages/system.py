@@ -16,6 +16,7 @@ from queuepool.errors import QueuePoolError
 from queuepool.models.advice import Advice
 from queuepool.models.doctor import ServerFigures
 from queuepool.models.places import DEFAULT_POOL
+from queuepool.settings.changed import changed
 from queuepool.web.desk import Desk, RefusedError, fields
 from queuepool.web.drawing.paging import paged
 from queuepool.web.live.board import name_of
@@ -39,7 +40,7 @@ def routes(desk: Desk) -> list[Route]:
             servers=servers(look), memory=await memory(desk), acts=await acts_of(desk),
             move=await moves.latest(desk), advice=await advice(desk),
             up_s=time.time() - desk.board.origin_s,
-            watchers=desk.hub.watchers, settings=_settings(desk),
+            watchers=desk.hub.watchers, settings=changed(desk.settings),
         )  # fmt: skip
 
     async def drain(request: Request) -> Response:
@@ -140,15 +141,3 @@ def _advised(desk: Desk) -> tuple[Advice, ...]:
 
 def _jobs(p: Any) -> int:
     return int(p.backlog + p.delayed + p.in_flight + p.dead + p.held + p.capped + p.parked)
-
-
-def _settings(desk: Desk) -> list[tuple[str, str]]:
-    """Return the settings of this page that differ from the defaults; no secrets."""
-    settings = desk.settings
-    found = []
-    for name in sorted(settings.model_fields_set):
-        is_secret = name in ("token", "viewer_token", "secret")
-        found.append(
-            (f"QUEUEPOOL_WEB_{name.upper()}", "set" if is_secret else str(getattr(settings, name)))
-        )
-    return found

@@ -14,6 +14,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import cluster_pb2, decision_pb2, partition_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.settings.changed import HIDDEN
 from tests.integration.coordinator.cluster import FakeOwner, Process, obey_until
 from tests.integration.coordinator.conftest import StartProcess
 from tests.waiting import wait_until
@@ -65,6 +66,9 @@ def test_the_cluster_is_described(
     assert (cluster.limits.min_workers, cluster.limits.max_workers) == (8, 64)
     assert cluster.leader.address == running.grpc
     assert [(s.name, s.partitions, s.reachable) for s in cluster.servers] == [("main", 2, True)]
+    told = {one.name: one.value for one in cluster.settings}
+    assert (told["COORDINATOR_POLICY"], told["QUEUEPOOL_PARTITIONS"]) == ("pwqd", "2")
+    assert told["QUEUEPOOL_URL"] == HIDDEN
 
 
 def test_partitions_come_in_pages(shared: QueuePoolClient) -> None:

@@ -8,6 +8,7 @@ from queuepool.models import Schedule
 from queuepool.models.advice import Advice, AdviceKind, Advised, Loads
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.rpc.advice import response_of
+from queuepool.settings.changed import HIDDEN
 from tests.unit.web.conftest import OPERATOR, Browser, MakeSite, Site
 from tests.unit.web.test_pages import registry
 
@@ -104,3 +105,20 @@ def test_lists_of_very_many_are_paged_and_found_by_a_part_of_a_name(make_site: M
     assert 'href="/system?consumer=9&page=2"' in browser.text("/system?consumer=9")
     assert "None has that in its name" in browser.text("/system?consumer=<b>")
     assert "often-119" in browser.text("/schedules?name=-119")
+
+
+def test_settings_that_differ_are_shown_of_the_page_and_of_the_coordinator(
+    make_site: MakeSite,
+) -> None:
+    site = make_site(masked="password,iban", secret="0123456789abcdef")
+    browser = site.browser(OPERATOR)
+    site.coordinator.cluster.settings.add(name="COORDINATOR_CYCLE_S", value="<b>0.5")
+    site.desk.board.take(site.coordinator.states, site.coordinator.cluster, time.time())
+
+    text = browser.get("/system").text
+
+    assert "QUEUEPOOL_WEB_MASKED</dt><dd>password,iban" in text
+    assert f"QUEUEPOOL_WEB_SECRET</dt><dd>{HIDDEN}" in text
+    assert "0123456789abcdef" not in text
+    assert "COORDINATOR_CYCLE_S</dt><dd>&lt;b&gt;0.5" in text
+    assert "QUEUEPOOL_WEB_HOST" not in text  # as it is by default
