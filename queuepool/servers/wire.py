@@ -59,7 +59,7 @@ _REMEDIES = {
     "cluster support disabled": "it is not a cluster: its URL starts with redis://",
     "WRONGTYPE": "another program writes to queuepool's keys: use a separate stage or queue. "
     "The owner of the partition, or `queuepool audit --repair`, deletes the "
-    "foreign values",
+    "values of the wrong type",
 }
 
 

@@ -1,4 +1,4 @@
-"""checkup: what the doctor looks at in a partition."""
+"""checkup: what the doctor looks at in a partition; audit_system: the keys of the queue itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from queuepool.protocol import codec
 from queuepool.testing.data import STARTED, PartitionData
 from queuepool.testing.keyspace import Args
+from queuepool.testing.records import SystemData
 
 _SAMPLE = 10
 
@@ -56,3 +57,8 @@ def _lanes(p: PartitionData, most: int) -> tuple[int, list[Any]]:
 def _longest(holds: Iterable[tuple[bytes, int]]) -> list[Any]:
     held = [(ms, name) for name, ms in holds if ms]
     return [min(held)[1], min(held)[0]] if held else []
+
+
+def audit_system(_system: SystemData, _args: Args) -> list[bytes]:
+    """Find nothing: what is in memory has no other type than its own."""
+    return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from queuepool.cli.arguments import add_json, add_reason, count
@@ -10,6 +11,18 @@ from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.logged import begins
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.client.pool import QueuePool
+from queuepool.models import AuditReport
+from queuepool.models.places import DEFAULT_POOL
+from queuepool.partitions.partition import Partition
+from queuepool.verbs.operator import verbs as operate
+
+_Reports = Mapping[Partition, AuditReport]
+_WrongKeys = Mapping[str, Sequence[str]]  # by pool of workers
+_ROUTE = (
+    "the route is never deleted, since only it says where jobs are: restore it from a backup; if "
+    "no slot was ever moved, delete it, and the next process creates it"
+)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -21,31 +34,60 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Exit:
-    """Check whole partitions for inconsistencies."""
+    """Check whole partitions, and the keys of the queue itself, for inconsistencies."""
     with open_pool() as pool:
-        one = arguments.partition
+        one, repair = arguments.partition, arguments.repair
         chosen = pool.places(one)
         begins(arguments)
-        reports = {p: p.audit(repair=arguments.repair) for p in chosen}
-    unclean = sum(not report.clean for report in reports.values())
+        reports = {p: p.audit(repair=repair) for p in chosen}
+        wrong = {} if one is not None else _wrong_keys(pool, chosen, repair=repair)
     if arguments.json:
-        output.print_json(
-            [
-                {"partition": p.number, "pool": p.pool, **asdict(r), "clean": r.clean}
-                for p, r in reports.items()
-            ]
-        )
+        output.print_json(_as_json(reports, wrong))
     else:
-        for place, report in reports.items():
-            found = ", ".join(
-                f"{count:,} {name}" for name, count in asdict(report).items() if count
-            )
-            output.say(f"partition {place.name}: {found or 'clean'}")
-    if unclean and arguments.repair:
+        _say(reports, wrong)
+    if any("route" in keys for keys in wrong.values()):
+        output.remark(_ROUTE)
+    unclean = sum(not report.clean for report in reports.values())
+    if (unclean or wrong) and repair:
         output.remark("fixed what could be fixed; run the command again to verify")
-    elif unclean:
+    elif unclean or wrong:
+        subjects = [f"{unclean} partitions"] * bool(unclean) + ["keys of the queue"] * bool(wrong)
         raise CommandError(
-            f"{unclean} partitions are not clean; `queuepool audit --repair` fixes what it can. "
-            "Please report how it happened."
+            f"{' and '.join(subjects)} are not clean; `queuepool audit --repair` fixes what it "
+            "can. Please report how it happened."
         )
     return Exit.OK
+
+
+def _wrong_keys(
+    queue: QueuePool, places: Sequence[Partition], *, repair: bool
+) -> dict[str, list[str]]:
+    """Return the keys of the wrong type that belong to no partition, by pool of workers."""
+    verb = operate.audit_system(queue.config.topology.partitions, repair=repair)
+    found = {}
+    for name in sorted({DEFAULT_POOL} | {place.pool for place in places}):
+        server, key = queue.system_of(name)
+        if keys := verb.read(server.run(key, [verb])[0]):
+            found[name] = keys
+    return found
+
+
+def _say(reports: _Reports, wrong: _WrongKeys) -> None:
+    for place, report in reports.items():
+        found = ", ".join(f"{count:,} {name}" for name, count in asdict(report).items() if count)
+        output.say(f"partition {place.name}: {found or 'clean'}")
+    for name, keys in wrong.items():
+        output.say(f"pool {name}: keys of the queue with a wrong type: {', '.join(keys)}")
+
+
+def _as_json(reports: _Reports, wrong: _WrongKeys) -> list[dict[str, object]]:
+    return [
+        *(
+            {"partition": p.number, "pool": p.pool, **asdict(r), "clean": r.clean}
+            for p, r in reports.items()
+        ),
+        *(
+            {"partition": None, "pool": name, "foreign": len(keys), "keys": keys, "clean": False}
+            for name, keys in wrong.items()
+        ),
+    ]

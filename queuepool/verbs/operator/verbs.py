@@ -16,6 +16,7 @@ from queuepool.models import (
     PartitionState,
     Replayed,
 )
+from queuepool.models.log import LogKind
 from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb, fields, number
 from queuepool.verbs.owner.limit_uses import read_limit_uses
@@ -207,6 +208,15 @@ def audit(cursor: bytes, *, repair: bool) -> Verb[tuple[bytes, AuditReport]]:
         return bytes(r[0]), AuditReport(unbalanced=r[2], **found)
 
     return Verb("audit", [cursor, int(repair)], read)
+
+
+def audit_system(partitions: int, *, repair: bool) -> Verb[list[str]]:
+    """Find keys of the queue itself with a value of the wrong type. Sent to the system key.
+
+    Returns their names without the base; a repair deletes them, except for the route.
+    """
+    args: list[Argument] = [int(repair), partitions, *LogKind]
+    return Verb("audit_system", args, lambda r: [name.decode() for name in r])
 
 
 def change_route(version: int, nonce: str, changes: Mapping[str, str]) -> Verb[tuple[bool, int]]:

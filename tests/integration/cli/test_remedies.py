@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from queuepool import QueuePool
 from queuepool.cli.exits import Exit
 from queuepool.protocol.keys import Keyspace
 from queuepool.verbs.acl import ROLES
@@ -66,3 +67,41 @@ def test_check_warns_before_the_memory_is_full(
         client.config_set("maxmemory", int(grown / 0.98))
         assert shell.run("check") == Exit.FAILED
         assert "enqueues are rejected. Raise maxmemory" in shell.out
+
+
+def test_the_repair_that_the_log_names_frees_a_log_whose_place_another_program_took(
+    shell: Shell, pool: QueuePool, redis_url: str
+) -> None:
+    _, base = pool.system
+    key = f"{base.decode()}:log:act"
+    with redis.Redis.from_url(redis_url) as client:
+        client.set(key, "not ours")
+
+        assert shell.run("log") == Exit.FAILED
+        assert "`queuepool audit --repair`" in shell.err
+        assert shell.run("audit") == Exit.FAILED
+        assert "wrong type: log:act" in shell.out
+        assert shell.run("audit", "--json") == Exit.FAILED
+        assert shell.lines[0][-1] == {
+            "partition": None, "pool": "default", "foreign": 1, "keys": ["log:act"], "clean": False
+        }  # fmt: skip
+        assert shell.run("audit", "--repair") == Exit.OK
+        assert client.type(key) in (b"none", b"stream")
+
+    assert shell.run("audit") == Exit.OK
+    assert shell.run("log", "--kind", "act") == Exit.OK
+    assert "audit" in shell.out  # the repair itself
+
+
+def test_a_route_of_the_wrong_type_is_named_and_left_to_people(
+    shell: Shell, pool: QueuePool, redis_url: str
+) -> None:
+    _, base = pool.system
+    key = f"{base.decode()}:route"
+    with redis.Redis.from_url(redis_url) as client:
+        client.delete(key)
+        client.set(key, "not ours")
+
+        assert shell.run("audit", "--repair") == Exit.OK
+        assert "never deleted" in shell.err
+        assert client.get(key) == b"not ours"
