@@ -35,7 +35,7 @@ def run(world: World, *, in_batch: bool) -> tuple[int, int]:
     for first in range(0, JOBS, AT_ONCE):
         numbers = range(first, first + AT_ONCE)
         ids = [f"CC{BATCH}~{n}" if in_batch else f"CC{n:012}" for n in numbers]
-        w.enqueue(world, ids)
+        assert w.enqueue(world, ids, max_depth=2 * JOBS) == b"1" * AT_ONCE
     waiting = used(world) - before
     if in_batch:
         world.partition.run(flow.seal_batch(BATCH, JOBS))
@@ -49,6 +49,7 @@ def run(world: World, *, in_batch: bool) -> tuple[int, int]:
             page = owned.run(flow.untold(owned.ownership))
             tell(owned, page.notes)
             owned.run(flow.untold(owned.ownership, told=[note.entry for note in page.notes]))
+        assert claims.ids, f"only {ended} of {JOBS} are there to be claimed"
         ended += len(claims.ids)
         w._HELD.clear()  # what tests remember of claims
     return waiting, used(world) - before
