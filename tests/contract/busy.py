@@ -70,6 +70,8 @@ class Busy:
             operate.discard(["f-dead"]),
             operate.audit(b"0", repair=False),
             operate.audit(b"0", repair=True),
+            operate.audit_system(2, repair=False),
+            operate.audit_system(2, repair=True),
             lead.command(9, 1, type="SCALE_UP", **command),  # type: ignore[arg-type]
             lead.checkpoint(9, 4),
             lead.turn_away(1),
@@ -113,6 +115,7 @@ class Busy:
             "note_fired",
             "write_log",
             "read_log",
+            "audit_system",
         )
         if verb.script == "vacancy":
             return _vacant(self.world)

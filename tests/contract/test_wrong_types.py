@@ -59,6 +59,7 @@ EXCEPTIONS = {
         for key in ("bd", "fo")
     },
 }
+AUDITS = ("audit", "audit_system")  # what they find is their answer
 MAKES_WAY = {
     *("q", "tr", "tn", "tt", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"),
     *("b", "bf", "br", "h"),
@@ -93,7 +94,7 @@ def test_a_wrong_type_is_told_and_changes_nothing(scene: Busy, name: str) -> Non
             tried.add(kind)
             if changed:
                 before = keys.restore(filled)
-            if (name, kind) in EXCEPTIONS or _is_fenced(reply) or name == "audit":
+            if (name, kind) in EXCEPTIONS or _is_fenced(reply) or name in AUDITS:
                 continue
             if kind in MAKES_WAY and not isinstance(reply, ScriptError):
                 if stands and changed:
