@@ -96,7 +96,22 @@ def run_set(arguments: argparse.Namespace) -> Exit:
         old, new = before.values.get(name, "not set"), after.values.get(name, "not set")
         if old != new:
             output.say(output.clean(f"{name}: {old} -> {new}", 500))
+    _remark_on_bounds(before, after)
     return Exit.OK
+
+
+def _remark_on_bounds(before: ScalingRecord, after: ScalingRecord) -> None:
+    """Say what becomes of the other bound where only one of the two is set."""
+    for one, other, side in (
+        ("min_workers", "max_workers", "lower"),
+        ("max_workers", "min_workers", "higher"),
+    ):
+        bound = after.values.get(one)
+        if bound and bound != before.values.get(one) and other not in after.values:
+            output.remark(
+                f"{other} is not set: where that of the coordinator is {side} than {bound}, "
+                f"it is {bound} as well; `queuepool policy show` tells which are in force"
+            )
 
 
 def _changes(words: list[str]) -> dict[str, str]:

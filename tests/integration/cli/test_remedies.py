@@ -105,3 +105,16 @@ def test_a_route_of_the_wrong_type_is_named_and_left_to_people(
         assert shell.run("audit", "--repair") == Exit.OK
         assert "never deleted" in shell.err
         assert client.get(key) == b"not ours"
+
+
+def test_one_who_sets_one_bound_of_the_workers_hears_what_becomes_of_the_other(
+    shell: Shell,
+) -> None:
+    assert shell.run("policy", "set", "min_workers=50") == Exit.OK
+    assert "max_workers is not set: where that of the coordinator is lower than 50" in shell.err
+    assert shell.run("policy", "set", "mode=hold") == Exit.OK
+    assert shell.err == ""
+    assert shell.run("policy", "set", "max_workers=60") == Exit.OK
+    assert shell.err == ""
+    assert shell.run("policy", "set", "min_workers=", "max_workers=4") == Exit.OK
+    assert "min_workers is not set: where that of the coordinator is higher than 4" in shell.err
