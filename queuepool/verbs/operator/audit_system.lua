@@ -1,6 +1,5 @@
 #!lua flags=allow-oom
--- audit_system: find keys of the queue itself, of none of its partitions, that hold a value of the
--- wrong type, and delete them if asked.
+-- audit_system: find, and delete if asked, keys of the queue itself that have a wrong type.
 -- ROLES   ops-read ops
 -- KEYS[1] system base; derived: leader manual policy schedules fired route decisions
 --         why:<partition> log:<kind>
