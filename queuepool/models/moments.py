@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from queuepool.errors.escaping import shown
 from queuepool.models.durations import parse_duration
@@ -17,12 +17,9 @@ def parse_moment(text: str, now: datetime, zone: tzinfo | None = None) -> dateti
 
     A time of day is the last such one. zone: of texts without one; None for the local zone.
     """
-    here = now.astimezone(zone)
     if match := _CLOCK.fullmatch(text):
-        hour, minute, second = (int(part or 0) for part in match.groups())
-        today = here.replace(hour=hour, minute=minute, second=second, microsecond=0)
-        return today if today <= here else today - timedelta(days=1)
-    found = _dated(text, here.tzinfo) if len(text) <= _LONGEST else None
+        return _last(time(*(int(part or 0) for part in match.groups())), now, zone)
+    found = _dated(text, zone) if len(text) <= _LONGEST else None
     if found is None:
         found = _ago(text, now)
     if found is None:
@@ -34,10 +31,26 @@ def parse_moment(text: str, now: datetime, zone: tzinfo | None = None) -> dateti
     return found
 
 
+def _last(clock: time, now: datetime, zone: tzinfo | None) -> datetime:
+    """Return the last moment that had this time; in the hour that a clock repeats, the later."""
+    today = now.astimezone(zone).date()
+    moments = [
+        _placed(datetime.combine(today - timedelta(days=days), clock.replace(fold=fold)), zone)
+        for days in (0, 1)
+        for fold in (1, 0)
+    ]
+    return next(moment for moment in moments if moment <= now)
+
+
+def _placed(naive: datetime, zone: tzinfo | None) -> datetime:
+    # By the zone's offset at that moment: today's may be another.
+    return (naive if zone is None else naive.replace(tzinfo=zone)).astimezone(UTC)
+
+
 def _dated(text: str, zone: tzinfo | None) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
+        return found.astimezone(UTC) if found.tzinfo else _placed(found, zone)
     except (ValueError, OverflowError):
         return None
 
