@@ -21,7 +21,6 @@ def progress_bar(show: bool | None, title: str) -> Iterator[Draw]:
     if not (printing.remarks_are_on_terminal() if show is None else show):
         yield lambda _status: None
         return
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -30,11 +29,13 @@ def progress_bar(show: bool | None, title: str) -> Iterator[Draw]:
         TimeRemainingColumn,
     )
 
+    from queuepool.telemetry.consoles import AsideConsole
+
     columns = (
         TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
         TimeRemainingColumn(), TextColumn("{task.fields[extra]}"),
     )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=AsideConsole(stderr=True)) as progress:
         bar = progress.add_task(visible(title), total=None, extra="")
 
         def draw(status: GroupStatus) -> None:

@@ -18,7 +18,8 @@ def parse_moment(text: str, now: datetime, zone: tzinfo | None = None) -> dateti
     A time of day is the last such one. zone: of texts without one; None for the local zone.
     """
     if match := _CLOCK.fullmatch(text):
-        return _last(time(*(int(part or 0) for part in match.groups())), now, zone)
+        hour, minute, second = (int(part or 0) for part in match.groups())
+        return _last(time(hour, minute, second), now, zone)
     found = _dated(text, zone) if len(text) <= _LONGEST else None
     if found is None:
         found = _ago(text, now)

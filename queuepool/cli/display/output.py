@@ -54,12 +54,12 @@ def remark_console() -> Console:
 
 
 def _console(*, stderr: bool, is_terminal: bool) -> Console:
-    from rich.console import Console
+    from queuepool.telemetry.consoles import PipeConsole
 
     given = os.environ.get("COLUMNS", "")
     known = given.isascii() and given.isdecimal() and 0 < len(given) < 5
     width = (int(given) if known else 0) or (None if is_terminal else _ANY_WIDTH)
-    return Console(stderr=stderr, width=width, highlight=False)
+    return PipeConsole(stderr=stderr, width=width, highlight=False)
 
 
 def styled(text: str, style: str = "") -> Text:
