@@ -100,15 +100,15 @@ def history(arguments: argparse.Namespace) -> Exit:
     """Show the executions of a job."""
     with open_pool() as pool:
         runs = pool.inspect.history(arguments.job_id, partition_key=key_of(arguments.key))
-    if arguments.json:
-        for run in runs:
-            output.print_json(run)
-        return Exit.OK
     if not runs:
         raise CommandError(
             "no execution is recorded; consumers keep a history if CONSUMER_HISTORY_KEEP_BYTES is "
             "not 0"
         )
+    if arguments.json:
+        for run in runs:
+            output.print_json(run)
+        return Exit.OK
     draw(HISTORY, [history_cells(run) for run in runs])
     return Exit.OK
 

@@ -27,6 +27,7 @@ DESCRIPTION = (
 )
 _MOST = 500  # that a coordinator gives in one answer
 _INTERVAL_S = 1.0
+_PAGES = 20  # of new entries, read at once
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +60,12 @@ def run(arguments: argparse.Namespace) -> Exit:
     if arguments.follow and arguments.until is not None:
         raise CommandError("--follow has no --until", Exit.USAGE)
     since_ms = _ms(arguments.since) or round((datetime.now(UTC).timestamp() - 86_400) * 1000)
-    found = _read(arguments, since_ms, _ms(arguments.until))
+    until_ms = _ms(arguments.until)
+    if until_ms is not None and until_ms < since_ms:
+        raise CommandError(
+            "--until is earlier than --since, of which 1d is the default", Exit.USAGE
+        )
+    found = _read(arguments, since_ms, until_ms, arguments.limit)
     _show(arguments, found)
     if arguments.follow:
         _follow(arguments, found, since_ms)
@@ -75,11 +81,25 @@ def _follow(arguments: argparse.Namespace, found: Iterable[LogEntry], since_ms: 
     since_ms = max([since_ms, *(one.at_ms for one in found)])
     pause = threading.Event()
     while not pause.wait(_INTERVAL_S):
-        page = _read(arguments, since_ms, None)
+        page = _all_new(arguments, since_ms)
         _show(arguments, (one for one in page if (one.kind, one.id) not in seen))
         since_ms = max([since_ms, *(one.at_ms for one in page)])
         # Others of the same millisecond may still come.
         seen = {(one.kind, one.id) for one in page if one.at_ms >= since_ms}
+
+
+def _all_new(arguments: argparse.Namespace, since_ms: int) -> list[LogEntry]:
+    """Return the entries since then, however many came at once, up to a bound that is told."""
+    found: dict[tuple[LogKind, str], LogEntry] = {}
+    until_ms = None
+    for _ in range(_PAGES):
+        page = _read(arguments, since_ms, until_ms, _MOST)
+        found = {(one.kind, one.id): one for one in page} | found
+        if len(page) < _MOST or page[0].at_ms == until_ms:
+            return list(found.values())
+        until_ms = page[0].at_ms
+    output.remark("more entries came at once than are followed: use --since and --until")
+    return list(found.values())
 
 
 def _show(arguments: argparse.Namespace, entries: Iterable[LogEntry]) -> None:
@@ -92,8 +112,10 @@ def _show(arguments: argparse.Namespace, entries: Iterable[LogEntry]) -> None:
                 output.say(line)
 
 
-def _read(arguments: argparse.Namespace, since_ms: int, until_ms: int | None) -> list[LogEntry]:
-    kinds, most = [LogKind(kind) for kind in arguments.kind], arguments.limit
+def _read(
+    arguments: argparse.Namespace, since_ms: int, until_ms: int | None, most: int
+) -> list[LogEntry]:
+    kinds = [LogKind(kind) for kind in arguments.kind]
 
     def directly() -> list[LogEntry]:
         with open_pool() as pool:

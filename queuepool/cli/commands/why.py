@@ -55,15 +55,15 @@ def run(arguments: argparse.Namespace) -> Exit:
             return explained_from(pool, number, at_ms, name)
 
     found = act(arguments.grpc, lambda client: explained_by(client, number, at_ms, name), directly)
-    if arguments.json:
-        for decision in found:
-            output.print_json(decision)
-        return Exit.OK
     if not found:
         raise CommandError(
             f"no decision about partition {shown} is recorded"
             + (" before that time" if at_ms is not None else "; is a coordinator running?")
         )
+    if arguments.json:
+        for decision in found:
+            output.print_json(decision)
+        return Exit.OK
     for decision in found:
         output.say(f"partition {shown}, {when(decision['at_ms'])}")
         for sentence in decision["sentences"]:

@@ -161,3 +161,15 @@ def test_the_largest_and_oldest_groups_are_listed(shell: Shell, pool: QueuePool)
     assert shell.run("group", "list", "--limit", "2") == Exit.OK
     assert "small" not in shell.out
     assert "there are more" in shell.err
+
+
+@pytest.mark.parametrize(
+    "words", [("job", "history", "none", "--key", "k"), ("why", "0", "--at", "30d")], ids=" ".join
+)
+def test_nothing_recorded_has_the_same_exit_code_with_json(
+    shell: Shell, words: tuple[str, ...]
+) -> None:
+    assert shell.run(*words) == Exit.FAILED
+    said = shell.err
+    assert shell.run(*words, "--json") == Exit.FAILED
+    assert shell.err == said

@@ -223,3 +223,38 @@ def test_what_comes_is_followed_once(
 
     assert shell.run("log", "--follow", "--json") == Exit.INTERRUPTED
     assert [one["what"] for one in shell.lines] == ["before", "n1", "n2", "n2"]
+
+
+def test_a_burst_is_followed_whole_also_beyond_the_limit_of_the_beginning(
+    shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, key = pool.system
+    monkeypatch.setattr("queuepool.cli.commands.log._MOST", 5)
+
+    def observed_ms() -> int:
+        return pool.partition(0).observe().observed_ms
+
+    class Pause:
+        turns = 0
+
+        def wait(self, _seconds: float) -> bool:
+            """Let much happen at once; the second time, somebody presses Ctrl-C."""
+            if self.turns:
+                raise KeyboardInterrupt
+            self.turns += 1
+            for number in range(17):
+                since_ms = observed_ms()
+                while observed_ms() == since_ms:  # each has a millisecond of its own
+                    pass
+                server.run(key, [write_log([LogEntry(kind=LogKind.ACT, what=f"n{number}")])])
+            return False
+
+    monkeypatch.setattr("queuepool.cli.commands.log.threading.Event", Pause)
+
+    assert shell.run("log", "--follow", "--json", "--limit", "3") == Exit.INTERRUPTED
+    assert [one["what"] for one in shell.lines] == [f"n{number}" for number in range(17)]
+
+
+def test_a_time_span_that_is_the_wrong_way_round_is_refused(shell: Shell) -> None:
+    assert shell.run("log", "--since", "1h", "--until", "2h") == Exit.USAGE
+    assert "--until is earlier than --since" in shell.err
