@@ -18,6 +18,7 @@ from queuepool.client.spreading import configure_whole, parts_of, whole
 from queuepool.errors import WaitTimeoutError
 from queuepool.errors.escaping import key_text
 from queuepool.models import Eta, GroupStatus
+from queuepool.routing.named import slot_of_group
 from queuepool.routing.slots import key_bytes
 from queuepool.routing.views import View
 from queuepool.verbs.producer import pools
@@ -49,7 +50,16 @@ class GroupSteps:
         return (yield from self._whole())[0]
 
     def _whole(self) -> Steps[tuple[GroupStatus, int]]:
-        return whole(self._network.config, self._route)
+        return (yield from whole(self._network.config, (yield from self._located())))
+
+    def _located(self) -> Steps[Route]:
+        config, route = self._network.config, self._route
+        is_given = route.key_text is None  # the name, not a long key for which it stands
+        if is_given and slot_of_group(route.group, config.tenant_separator) is None:
+            from queuepool.client.digests import located  # rarely needed
+
+            return (yield from located(config, route))
+        return route
 
     def _settled(self) -> Steps[GroupStatus]:
         """Return the totals, which in several pools or slots have ended only if two readings agree.
@@ -66,7 +76,7 @@ class GroupSteps:
     def _cancel(self) -> Steps[tuple[int, int]]:
         """Cancel in bounded steps, in one slot and one pool after another."""
         config, sums = self._network.config, [0, 0]
-        for part in (yield from parts_of(config, self._route)):
+        for part in (yield from parts_of(config, (yield from self._located()))):
             yield from following(config, partial(self._cancel_in, part, sums))
         return sums[0], sums[1]
 
@@ -85,7 +95,9 @@ class GroupSteps:
         return watched(self._status, over_s)
 
     def _configure(self, **settings: Any) -> Steps[bool]:
-        return configure_whole(self._network.config, self._route, self.partition_key, **settings)
+        route = yield from self._located()
+        config, key = self._network.config, self.partition_key
+        return (yield from configure_whole(config, route, key, **settings))
 
     def _wait(
         self, timeout_s: float | None, show: bool | None, on_progress: OnProgress | None

@@ -9,7 +9,7 @@ from typing import Any
 from queuepool.client.chunks import place_key
 from queuepool.errors import InvalidInputError
 from queuepool.models.places import DEFAULT_POOL
-from queuepool.models.tenants import SEPARATOR, key_in, split, tenant_bytes
+from queuepool.models.tenants import SEPARATOR, key_in, split, tenant_bytes, tenant_of
 from queuepool.protocol import codec, ids
 from queuepool.routing.slots import MAX_GROUP_BYTES, group_of, key_bytes, slot_of
 from queuepool.routing.spreading import part_of_group, slot_of_part
@@ -81,6 +81,11 @@ class Routes:
         if partition_key is not None and len(partition_key) <= MAX_GROUP_BYTES:
             remember(by.keys, partition_key, route)
         return route
+
+    def of_group(self, slot: int, group: bytes) -> Route:
+        """Return where a group goes whose key is not known, only its slot."""
+        shift = 0 if tenant_of(group) is None else 4
+        return self._of_slot(slot, group, None, shift, self._by().view)
 
     def part(self, route: Route, part: int) -> Route:
         """Return where a part of a spread group goes, given where the group itself does."""
