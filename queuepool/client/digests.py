@@ -23,9 +23,9 @@ from queuepool.verbs.producer import verbs as produce
 _STATES = (JobState.READY, JobState.DELAYED, JobState.DEAD, JobState.IN_FLIGHT)
 
 
-def located(config: PoolConfig, route: Route) -> Steps[Route]:
-    """Return the route itself, or that of the group for which a given digest stands."""
-    return (yield from following(config, partial(_looked_for, config, route)))
+def looked_for(config: PoolConfig, route: Route) -> Steps[Route]:
+    """Return the route of the group that has the name of this one, which may be a digest."""
+    return following(config, partial(_looked_for, config, route))
 
 
 def _looked_for(config: PoolConfig, route: Route, view: View) -> Steps[Route]:

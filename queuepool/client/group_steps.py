@@ -12,13 +12,13 @@ from queuepool.client.arguments import check_wait
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.endings import JobDiedError as JobDiedError  # noqa: PLC0414 - known from here
 from queuepool.client.foretelling import watched
+from queuepool.client.locating import located
 from queuepool.client.questions import ask, following
 from queuepool.client.routes import Route
 from queuepool.client.spreading import configure_whole, parts_of, whole
 from queuepool.errors import WaitTimeoutError
 from queuepool.errors.escaping import key_text
 from queuepool.models import Eta, GroupStatus
-from queuepool.routing.named import slot_of_group
 from queuepool.routing.slots import key_bytes
 from queuepool.routing.views import View
 from queuepool.verbs.producer import pools
@@ -53,13 +53,7 @@ class GroupSteps:
         return (yield from whole(self._network.config, (yield from self._located())))
 
     def _located(self) -> Steps[Route]:
-        config, route = self._network.config, self._route
-        is_given = route.key_text is None  # the name, not a long key for which it stands
-        if is_given and slot_of_group(route.group, config.tenant_separator) is None:
-            from queuepool.client.digests import located  # rarely needed
-
-            return (yield from located(config, route))
-        return route
+        return located(self._network.config, self._route)
 
     def _settled(self) -> Steps[GroupStatus]:
         """Return the totals, which in several pools or slots have ended only if two readings agree.

@@ -1,4 +1,4 @@
-"""Finding a job by its id and its key: where its group is, or in the parts of a spread one."""
+"""Finding a group by its key or its digest, and a job by its id and its key."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from queuepool.models import JobState, JobStatus
 from queuepool.protocol import ids
 from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
+
+
+def located(config: PoolConfig, route: Route) -> Steps[Route]:
+    """Return the route itself, or that of the group for which a given digest stands."""
+    if not route.may_be_digest(config.tenant_separator):
+        return route
+    from queuepool.client.digests import looked_for  # rarely needed
+
+    return (yield from looked_for(config, route))
 
 
 def find_by_key(
@@ -25,7 +34,9 @@ def find_by_key(
         return status
     if status.state is not JobState.UNKNOWN:
         return status
-    for part in (yield from parts_of(config, route))[1:]:
+    whole = yield from located(config, route)
+    parts = yield from parts_of(config, whole)
+    for part in parts[1:] if whole is route else parts:
         there = yield from find_in(config, view, part.partition, job_id, pool)
         if there.state is not JobState.UNKNOWN:
             return there

@@ -11,6 +11,7 @@ from queuepool.errors import InvalidInputError
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.models.tenants import SEPARATOR, key_in, split, tenant_bytes, tenant_of
 from queuepool.protocol import codec, ids
+from queuepool.routing.named import slot_of_group
 from queuepool.routing.slots import MAX_GROUP_BYTES, group_of, key_bytes, slot_of
 from queuepool.routing.spreading import part_of_group, slot_of_part
 from queuepool.routing.views import View
@@ -48,6 +49,13 @@ class Route:
     def slot(self) -> int:
         """Return the slot of the key."""
         return codec.slot_of_tail(self.tail)
+
+    def may_be_digest(self, separator: str) -> bool:
+        """Return whether the key may be the digest that stands for a long one, in another slot.
+
+        separator: QUEUEPOOL_TENANT_SEPARATOR, if there is one.
+        """
+        return self.key_text is None and slot_of_group(self.group, separator) is None
 
     def into(self, pool: str, config: PoolConfig) -> Route:
         """Return the route of the same key into this pool."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from queuepool.client.effects import Steps
+from queuepool.client.locating import located
 from queuepool.client.questions import ask_each, numbered, places_of
 from queuepool.client.routes import Route
 from queuepool.client.spreading import parts_of
@@ -156,7 +157,8 @@ def seek(
         places = yield from chosen_places(config, partition, pool)
         return [Sought(place, None) for place in places]
     found: list[Sought] = []
-    for part, there in enumerate((yield from parts_of(config, route))):
+    whole = yield from located(config, route)
+    for part, there in enumerate((yield from parts_of(config, whole))):
         places = yield from chosen_places(config, there.partition, pool)
         found += [Sought(place, there.group, part) for place in places]
     return found

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 import redis
 
+from queuepool import PoolConfig, QueuePool
 from queuepool.errors import InvalidInputError
 from queuepool.models.tenants import key_in
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.slots import group_of
+from queuepool.routing.topology import single
 from queuepool.verbs.acl import ROLES
 from tests.integration.client.conftest import MakePool
 
@@ -65,6 +67,23 @@ def test_a_key_of_as_many_bytes_that_are_no_text_stays_a_key(pool: Any) -> None:
             pool.group(key).hold()
         pool.enqueue("work", {}, partition_key=key)
         assert pool.group(key).status().total == 1
+
+
+def test_jobs_are_found_by_the_digest_of_their_group(redis_url: str, stage: str) -> None:
+    config = PoolConfig(topology=single(redis_url, 4), keyspace=Keyspace(stage))
+    with QueuePool(config=config) as pool:
+        for key in KEYS:
+            pool.enqueue("work", {}, partition_key=key, job_id=f"job-{len(key)}", delay_s=60)
+            pool.enqueue_many("work", [{}] * 6, partition_key=key, spread=2)
+
+        for key in KEYS:
+            digest, job_id = digest_of(key), f"job-{len(key)}"
+            assert pool.inspect.count("delayed", partition_key=digest) == 1
+            assert pool.inspect.count("ready", partition_key=digest) == 6
+            assert pool.status(job_id, partition_key=digest).state == "delayed"
+            assert pool.inspect.run(job_id, partition_key=digest) == "delayed"
+            pool.cancel(job_id, partition_key=digest)
+            assert pool.status(job_id).state == "cancelled"
 
 
 def test_a_producer_that_may_not_look_for_jobs_reaches_its_groups_all_the_same(
