@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
         "logging.basicConfig",
         "logging.lastResort",
     },
+    "queuepool/telemetry/consoles.py": {"rich.console.Console"},
     "queuepool/cli/display/output.py": {"rich.console.Console", "rich.text.Text(...)"},
     "queuepool/cli/display/tables.py": {"rich.text.Text(...)"},  # puts cells together
     "queuepool/client/progress_bar.py": {"rich.console.Console"},
