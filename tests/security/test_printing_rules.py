@@ -28,7 +28,6 @@ ALLOWED: dict[str, set[str]] = {
     "queuepool/telemetry/consoles.py": {"rich.console.Console"},
     "queuepool/cli/display/output.py": {"rich.console.Console", "rich.text.Text(...)"},
     "queuepool/cli/display/tables.py": {"rich.text.Text(...)"},  # puts cells together
-    "queuepool/client/progress_bar.py": {"rich.console.Console"},
     "queuepool/cli/rows/rows.py": {"sys.stdin"},
     # Runs before anything of ours can be imported; its text is a constant.
     "queuepool/process/launch.py": {"sys.exit(text)"},
