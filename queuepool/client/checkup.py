@@ -15,7 +15,7 @@ from queuepool.client.effects import CallEach, CallSystem, Steps
 from queuepool.client.limits import page_of_limits
 from queuepool.client.parked import parked_jobs
 from queuepool.client.questions import pools_in
-from queuepool.client.reachable import Where, ask_reachable, known
+from queuepool.client.reachable import Where, ask_reachable
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.models import LimitStatus, PartitionState
 from queuepool.models.doctor import ServerFigures
@@ -26,7 +26,8 @@ from queuepool.telemetry.doctor import Observed, Place
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
-from queuepool.verbs.operator.checkups import checkup, figures
+from queuepool.verbs.operator.checkups import checkup, figures, refusal
+from queuepool.verbs.producer import pools
 from queuepool.verbs.schedules import verbs as schedules
 
 T = TypeVar("T")
@@ -77,9 +78,10 @@ def with_the_rest(
     """
     config = replace(config, retry_for_s=0.0)
     servers = yield from ask_servers(config)
-    leader = yield from _system(lead.lead("", lease_ms=0, address=""))
+    leader, error = yield from _system(lead.lead("", lease_ms=0, address=""))
+    servers = _refusing(servers, config.topology.system, error)
     limits = yield from _limits(config, [(place.partition, place.pool) for place in places])
-    timed = yield from _system(schedules.schedules(0))
+    timed, _ = yield from _system(schedules.schedules(0))
     states = [place.state for place in places if place.state is not None]
     now_ms = max((state.observed_ms for state in states), default=began_ms)
     return Observed(
@@ -102,26 +104,41 @@ def ask_servers(config: PoolConfig) -> Steps[tuple[ServerFigures, ...]]:
     for name, numbers in _by_server(config).items():
         first = yield from _figures(name, numbers[:1])
         if len(numbers) > 1 and first[0].clustered:
-            known = {one.run_id: one for one in (yield from _figures(name, numbers[:_NODES]))}
-            first = list(known.values())
+            nodes = {one.run_id: one for one in (yield from _figures(name, numbers[:_NODES]))}
+            first = list(nodes.values())
         found += first
     return tuple(found)
 
 
 def _figures(name: str, numbers: Sequence[int]) -> Steps[list[ServerFigures]]:
-    calls = [(number, figures(name)) for number in numbers]
+    # The look at pools tells whether it refuses writes: a script that might write is refused, too.
+    calls = [(number, verb) for number in numbers for verb in (figures(name), pools.look())]
     replies: Any = yield CallEach(calls)
     if isinstance(replies, UnavailableError):
         return [ServerFigures(name=name, problem=replies.cause[:300])]
-    found = []
-    for (_, verb), reply in zip(calls, replies, strict=True):
-        try:
-            found.append(verb.read(reply))
-        except UnavailableError as error:
-            found.append(ServerFigures(name=name, problem=error.cause[:300]))
-        except QueuePoolError:  # INFO is not allowed: nothing is known, and nothing is wrong
-            found.append(ServerFigures(name=name))
-    return found
+    pairs = zip(replies[::2], replies[1::2], strict=True)
+    return [replace(_told(name, info), refusal=refusal(look)) for info, look in pairs]
+
+
+def _told(name: str, info: Any) -> ServerFigures:
+    try:
+        return figures(name).read(info)
+    except UnavailableError as error:
+        return ServerFigures(name=name, problem=error.cause[:300])
+    except QueuePoolError:  # INFO is not allowed: nothing is known, and nothing is wrong
+        return ServerFigures(name=name)
+
+
+def _refusing(
+    servers: tuple[ServerFigures, ...], name: str, reply: QueuePoolError | None
+) -> tuple[ServerFigures, ...]:
+    """Return the servers with what this reply tells of one, which may have no partition."""
+    why = refusal(reply)
+    if why is None:
+        return servers
+    if all(server.name != name for server in servers):
+        return (*servers, ServerFigures(name=name, refusal=why))
+    return tuple(replace(one, refusal=why) if one.name == name else one for one in servers)
 
 
 def _by_server(config: PoolConfig) -> Mapping[str, list[int]]:
@@ -143,13 +160,13 @@ def _limits(config: PoolConfig, wheres: Sequence[Where]) -> Steps[tuple[LimitSta
     return tuple(map(parked.on, found))
 
 
-def _system(verb: Verb[T]) -> Steps[T | None]:
+def _system(verb: Verb[T]) -> Steps[tuple[T | None, QueuePoolError | None]]:
+    """Return what the shared keys tell, or why they could not be read."""
     replies = yield CallSystem([verb])
-    if isinstance(replies, UnavailableError):
-        return None
-    for value in known(verb, replies[0]):
-        return value
-    return None
+    try:
+        return verb.read(replies if isinstance(replies, UnavailableError) else replies[0]), None
+    except QueuePoolError as error:
+        return None, error
 
 
 def _clocks(places: Sequence[Place], began_ms: int, ended_ms: int) -> dict[str, int]:

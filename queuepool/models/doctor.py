@@ -35,6 +35,9 @@ class Finding:
     since_ms: int | None = None
 
 
+UNREAD = "could not be read"
+
+
 @dataclass(frozen=True, slots=True)
 class Unjudged:
     """A kind of finding that could not be looked for, and why."""
@@ -56,19 +59,36 @@ class Verdict:
         """Return whether nothing was found."""
         return not self.findings
 
+    @property
+    def all_read(self) -> bool:
+        """Return whether everything could be read that was looked for."""
+        return all(one.why != UNREAD for one in self.unjudged)
+
+
+class Refusal(StrEnum):
+    """Why a server refuses every write, by the first word of its reply.
+
+    It cannot save its data to disk; it has fewer replicas than it must have; it is a replica.
+    """
+
+    UNSAVED = "MISCONF"
+    ALONE = "NOREPLICAS"
+    REPLICA = "READONLY"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFigures:
     """What a server tells of itself. Times in s, sizes in bytes; None: it does not tell.
 
-    problem: why it could not be asked. expiring: keys with an expiry, such as results. behind:
-    bytes that its slowest connected replica lacks; silent_s: since that one was last heard of.
-    cpu_s: CPU time since its start of the thread that runs scripts, 0: unknown; calls: commands
-    since then.
+    problem: why it could not be asked. refusal: why it refuses every write. expiring: keys with an
+    expiry, such as results. behind: bytes that its slowest connected replica lacks; silent_s: since
+    that one was last heard of. cpu_s: CPU time since its start of the thread that runs scripts, 0:
+    unknown; calls: commands since then.
     """
 
     name: str
     problem: str = ""
+    refusal: Refusal | None = None
     run_id: str = ""
     up_s: int = 0
     clustered: bool = False

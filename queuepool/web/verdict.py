@@ -50,7 +50,9 @@ def verdict_of(look: Look, now_s: float) -> Verdict:
     found = sorted(_findings(look, now_s), key=lambda one: order[one.severity])
     worst = [one for one in found if one.severity != "note"]
     if not worst:
-        return Verdict("good", "No problems found", tuple(found))
+        unread = look.doctor is not None and not look.doctor.all_read
+        text = "No problems found" + (" in what could be read" if unread else "")
+        return Verdict("good", text, tuple(found))
     more = f", and {len(worst) - 1} more" if len(worst) > 1 else ""
     return Verdict(worst[0].severity, f"{worst[0].text}{more}", tuple(found))
 

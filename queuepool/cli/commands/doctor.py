@@ -64,7 +64,7 @@ def _asked(client: QueuePoolClient) -> Verdict:
 def print_verdict(verdict: Verdict) -> None:
     """Print what was found, the worst first."""
     if verdict.well:
-        output.say("no problems found")
+        output.say("no problems found" + ("" if verdict.all_read else " in what could be read"))
     for one in verdict.findings:
         _print_finding(one)
     for why in dict.fromkeys(one.why for one in verdict.unjudged):

@@ -13,6 +13,7 @@ from queuepool.telemetry.since import Since
 
 _ORDER: Final = {severity: place for place, severity in enumerate(Severity)}
 _MOST_OF_A_KIND: Final = 20  # the first by name; a server that is down has thousands of places
+_CAUSES: Final = frozenset(("refuses-writes", "server-away"))  # other findings follow from them
 _REST: Final = " findings of this kind"
 Key = tuple[str, str]
 
@@ -86,9 +87,13 @@ def _suspicions(seen: Observed) -> tuple[dict[Key, Finding], tuple[Unjudged, ...
 
 def _ordered(found: Iterable[Finding]) -> tuple[Finding, ...]:
     by_kind: dict[str, list[Finding]] = {}
-    for one in sorted(found, key=lambda one: (_ORDER[one.severity], one.kind, one.subject)):
+    for one in sorted(found, key=_place):
         by_kind.setdefault(one.kind, []).append(one)
     return tuple(one for some in by_kind.values() for one in _cut(some))
+
+
+def _place(one: Finding) -> tuple[int, bool, str, str]:
+    return _ORDER[one.severity], one.kind not in _CAUSES, one.kind, one.subject
 
 
 def _cut(some: list[Finding]) -> list[Finding]:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from queuepool.errors import UnavailableError
 from queuepool.errors.escaping import id_text
-from queuepool.models.doctor import Checkup, Held, Running, ServerFigures, Waiting
+from queuepool.models.doctor import Checkup, Held, Refusal, Running, ServerFigures, Waiting
 from queuepool.verbs import Verb
 
 SEATS = 20  # of each tier: 80 lanes take a server less time than one `observe`
@@ -19,6 +20,10 @@ _OFFSET = re.compile(r"offset=(\d{1,18})")
 _LAG = re.compile(r"lag=(\d{1,9})")
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?")
 _NUMBER = re.compile(r"-?\d{1,18}")
+# How the text of the error names the first word of the server's reply
+_REFUSALS = {
+    "MISCONF": Refusal.UNSAVED, "NOREPLICAS": Refusal.ALONE, "ReadOnlyError": Refusal.REPLICA,
+}  # fmt: skip
 
 
 def checkup() -> Verb[Checkup]:
@@ -51,6 +56,17 @@ def figures(name: str) -> Verb[ServerFigures]:
         return _read_figures(name, {field: value for field, _, value in pairs})
 
     return Verb("", ["INFO", *_SECTIONS], read)
+
+
+def refusal(reply: object) -> Refusal | None:
+    """Return why a server refuses every write, by its reply to a script that might write.
+
+    It rejects such a script before its first line, whatever that would do.
+    """
+    if not isinstance(reply, UnavailableError):
+        return None
+    words = str(reply).replace(":", " ").split()
+    return next((kind for word, kind in _REFUSALS.items() if word in words), None)
 
 
 def _read_figures(name: str, info: Mapping[str, str]) -> ServerFigures:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from queuepool.errors.escaping import key_text, typed
-from queuepool.models.doctor import Finding
+from queuepool.models.doctor import UNREAD, Finding
 from queuepool.models.tenants import key_in, tenant_of
 from queuepool.telemetry.doctor.observed import Observed
 
 Find = Callable[[Observed], Iterator[Finding]]
 DAY_S, HOUR_S, MINUTE_S = 86_400, 3600, 60
 NO_HISTORY = "needs a coordinator, which keeps a history"
-UNREAD = "could not be read"
 
 
 @dataclass(frozen=True, slots=True)

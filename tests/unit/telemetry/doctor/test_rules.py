@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queuepool.models import Limit
-from queuepool.models.doctor import Checkup, Finding, Held, Severity, Waiting
+from queuepool.models.doctor import Checkup, Finding, Held, Refusal, Severity, Waiting
 from queuepool.models.schedules import Fired
 from queuepool.telemetry.doctor import Observed, judge
 from queuepool.telemetry.doctor.observed import Deaths
@@ -89,6 +89,24 @@ FAULTS: dict[str, tuple[Observed, Observed, str, str]] = {
         q.healthy(leader_lease_ms=1),
         "coordinator",
         "queuepool coordinator",
+    ),
+    "refuses-writes: it cannot save": (
+        with_server(refusal=Refusal.UNSAVED),
+        with_server(refusal=None),
+        "server main",
+        "disk full",
+    ),
+    "refuses-writes: without replicas": (
+        with_server(refusal=Refusal.ALONE),
+        with_server(refusal=None),
+        "server main",
+        "min-replicas-to-write",
+    ),
+    "refuses-writes: a replica": (
+        with_server(refusal=Refusal.REPLICA),
+        with_server(refusal=None),
+        "server main",
+        "QUEUEPOOL_URL",
     ),
     "memory": (
         with_server(used=900 * MIB, expiring=0),

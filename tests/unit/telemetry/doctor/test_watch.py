@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from queuepool.models.doctor import Verdict
+from queuepool.models.doctor import Refusal, Verdict
 from queuepool.telemetry.doctor import Observed, Watch, judge
 from queuepool.telemetry.doctor.past import History
 from tests.unit.telemetry.doctor import queues as q
@@ -89,6 +89,30 @@ def test_the_worst_comes_first_and_of_many_of_a_kind_twenty_and_a_count() -> Non
     assert found[20].subject == "80 more"
     assert found[20].since_ms == NOW - 60_000
     assert found[21].kind == "no-leader"
+
+
+def test_what_others_follow_from_comes_first() -> None:
+    alone = replace(
+        q.one_place(owner=None, oldest_ms=60_000), servers=(q.server(refusal=Refusal.ALONE),)
+    )
+
+    assert kinds(judge(replace(alone, leader_lease_ms=0))) == [
+        "refuses-writes", "no-owner", "no-leader",
+    ]  # fmt: skip
+
+
+def test_a_server_that_refuses_writes_for_a_moment_is_part_of_a_failover() -> None:
+    watch, refusing = Watch(), replace(q.healthy(), servers=(q.server(refusal=Refusal.REPLICA),))
+
+    assert watch.judge(at(0, refusing)).well
+    assert watch.judge(at(9.9, refusing)).well
+    found = watch.judge(at(10, refusing)).findings
+    assert [(one.kind, one.since_ms) for one in found] == [("refuses-writes", NOW)]
+
+
+def test_a_verdict_knows_whether_everything_could_be_read() -> None:
+    assert judge(replace(q.healthy(), past=None, clamps_known=False)).all_read
+    assert not judge(replace(q.healthy(), leader_lease_ms=None)).all_read
 
 
 def counted(died: int = 0, done: int = 0, **changes: int) -> Observed:

@@ -1,0 +1,18 @@
+"""What `queuepool doctor` prints."""
+
+import pytest
+
+from queuepool.cli.commands.doctor import print_verdict
+from queuepool.models.doctor import Unjudged, Verdict
+
+
+@pytest.mark.parametrize(("why", "said"), [
+    ("needs a coordinator, which keeps a history", "no problems found"),
+    ("could not be read", "no problems found in what could be read"),
+])  # fmt: skip
+def test_what_could_not_be_read_is_not_called_well(
+    why: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_verdict(Verdict(at_ms=0, unjudged=(Unjudged("no-leader", why),)))
+
+    assert capsys.readouterr().out.splitlines()[0] == said
