@@ -14,24 +14,26 @@ from typing import Any, TypeVar
 from queuepool.client.effects import CallEach, CallSystem, Steps
 from queuepool.client.limits import page_of_limits
 from queuepool.client.parked import parked_jobs
-from queuepool.client.questions import pools_in
+from queuepool.client.questions import ask_each, pools_in
 from queuepool.client.reachable import Where, ask_reachable
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.models import LimitStatus, PartitionState
 from queuepool.models.doctor import ServerFigures
+from queuepool.models.limits import is_limit_name
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.models.release import __version__
 from queuepool.settings.config import PoolConfig
 from queuepool.telemetry.doctor import Observed, Place
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.limits import verbs as homes
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.operator.checkups import checkup, figures, refusal
 from queuepool.verbs.producer import pools
 from queuepool.verbs.schedules import verbs as schedules
 
 T = TypeVar("T")
-LIMITS = 100
+LIMITS = 100  # looked at: those for which the most jobs wait; of the others nothing is wrong
 CLOSE = 128  # places that are looked at closely at once: some 30 ms of the servers
 _NODES = 32  # partitions asked for the nodes of a cluster
 
@@ -80,7 +82,7 @@ def with_the_rest(
     servers = yield from ask_servers(config)
     leader, error = yield from _system(lead.lead("", lease_ms=0, address=""))
     servers = _refusing(servers, config.topology.system, error)
-    limits = yield from _limits(config, [(place.partition, place.pool) for place in places])
+    limits, partly = yield from _limits(config, [(place.partition, place.pool) for place in places])
     timed, _ = yield from _system(schedules.schedules(0))
     states = [place.state for place in places if place.state is not None]
     now_ms = max((state.observed_ms for state in states), default=began_ms)
@@ -92,6 +94,7 @@ def with_the_rest(
         clocks=_clocks(places, began_ms, ended_ms),
         leader_lease_ms=None if leader is None else leader.lease_ms,
         limits=limits,
+        limits_partly=partly,
         schedules=None if timed is None else tuple(timed.found),
         clamps_known=clamps_known,
         spare=tuple(sorted(config.topology.servers.keys() - {place.server for place in places})),
@@ -149,15 +152,28 @@ def _by_server(config: PoolConfig) -> Mapping[str, list[int]]:
     return found
 
 
-def _limits(config: PoolConfig, wheres: Sequence[Where]) -> Steps[tuple[LimitStatus, ...] | None]:
+def _limits(
+    config: PoolConfig, wheres: Sequence[Where]
+) -> Steps[tuple[tuple[LimitStatus, ...] | None, str]]:
+    """Return the limits for which the most jobs wait, and why not all of these if there are more.
+
+    None: they could not be read.
+    """
     try:
-        found, _ = yield from page_of_limits(config, "", LIMITS)
+        some, _ = yield from page_of_limits(config, "", 1)
+        if not some:
+            return (), ""
+        parked = yield from parked_jobs(config, wheres)
+        names = [name for name, jobs in parked.jobs.most_common() if jobs and is_limit_name(name)]
+        home_of = config.topology.view.home_of
+        asked = [(home_of(name), homes.find_limit(name)) for name in names[:LIMITS]]
+        found = yield from ask_each(config, asked)
     except QueuePoolError:
-        return None
-    if not found:
-        return ()
-    parked = yield from parked_jobs(config, wheres)
-    return tuple(map(parked.on, found))
+        return None, ""
+    partly = "" if parked.complete else "not all waiting jobs could be counted"
+    if len(names) > LIMITS:
+        partly = f"jobs wait for {len(names):,} limits, and only {LIMITS} were looked at"
+    return tuple(parked.on(one) for one in found if one is not None), partly
 
 
 def _system(verb: Verb[T]) -> Steps[tuple[T | None, QueuePoolError | None]]:

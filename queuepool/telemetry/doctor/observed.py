@@ -67,9 +67,10 @@ class Observed:
     """What was read of a queue. now_ms: by the clock of a server. version: of who judges.
 
     None stands for what could not be read, or nobody keeps: then its rules are not judged.
-    clocks: how many ms each server's clock is ahead of that of who observes. clamps_known: whether
-    the places tell what held decisions back. spare: servers that have no partition. loads: how load
-    was spread of late.
+    clocks: how many ms each server's clock is ahead of that of who observes. limits: those
+    that jobs wait for; limits_partly: why not all of them. clamps_known: whether the places tell
+    what held decisions back. spare: servers that have no partition. loads: how load was spread of
+    late.
     """
 
     now_ms: int
@@ -79,6 +80,7 @@ class Observed:
     clocks: Mapping[str, int] = field(default_factory=dict)
     leader_lease_ms: int | None = None
     limits: tuple[LimitStatus, ...] | None = None
+    limits_partly: str = ""
     schedules: tuple[ScheduleStatus, ...] | None = None
     clamps_known: bool = False
     past: Past | None = None

@@ -82,6 +82,8 @@ def _suspicions(seen: Observed) -> tuple[dict[Key, Finding], tuple[Unjudged, ...
             continue
         for one in rule.find(seen):
             found.setdefault((one.kind, one.subject), one)
+        if why := rule.partly(seen):
+            unjudged.append(Unjudged(rule.kind, f"in part, since {why}"))
     return found, tuple(unjudged)
 
 

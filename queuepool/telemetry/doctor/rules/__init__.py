@@ -40,7 +40,7 @@ RULES: Final = (
     Rule("deaths-rising", failures.deaths_rising, needs=("past",)),
     Rule("dead-bound", failures.dead_bound),
     Rule("held", held.held),
-    Rule("limit", held.limit, held.LIMIT_S, needs=("limits",)),
+    Rule("limit", held.limit, held.LIMIT_S, ("limits",), partly=held.limits_left),
     Rule("schedule-missed", held.schedule_missed, needs=("schedules",)),
     Rule("big-group", fairness.big_group, patience_s=fairness.PATIENCE_S),
     Rule("hot-partition", fairness.hot_partition, fairness.HOT_S, needs=("loads",)),

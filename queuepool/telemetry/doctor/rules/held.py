@@ -101,6 +101,11 @@ def limit(seen: Observed) -> Iterator[Finding]:
         )
 
 
+def limits_left(seen: Observed) -> str:
+    """Return why not all limits that jobs wait for were judged; empty if they were."""
+    return seen.limits_partly
+
+
 def _per_s(status: LimitStatus, service_s: float) -> float | None:
     """Return how many jobs a limit lets start a second, None if that is unknown."""
     bound = status.effective

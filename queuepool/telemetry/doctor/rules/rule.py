@@ -21,7 +21,8 @@ class Rule:
 
     That is for conditions whose beginning no reading tells; others compare times themselves.
     needs: fields of Observed without which it judges nothing. certain: what a look does not find
-    has ended, since a reading that fails is what it finds, or then it judges nothing.
+    has ended, since a reading that fails is what it finds, or then it judges nothing. partly: tells
+    why it could not judge everything that it looks at; empty if it could.
     """
 
     kind: str
@@ -29,6 +30,7 @@ class Rule:
     patience_s: float = 0.0
     needs: tuple[str, ...] = ()
     certain: bool = False
+    partly: Callable[[Observed], str] = lambda _: ""
 
     def unjudged(self, seen: Observed) -> str:
         """Return why nothing can be judged; empty if it can."""
