@@ -32,19 +32,24 @@ class _Sample:
 
 
 class Growth:
-    """How much counters grew within a time. A counter that fell began again."""
+    """How much counters grew within a time. A counter that fell began again.
+
+    What came within the same sixtieth of the time is one sum, and leaves it together.
+    """
 
     def __init__(self, over_s: float) -> None:
-        self._over_ms = over_s * 1000
+        self._over_ms = round(over_s * 1000)
         self._last: dict[str, int] = {}
-        self._grew: dict[str, deque[tuple[int, int]]] = {}  # (ms, by how much)
+        self._grew: dict[str, deque[tuple[int, int]]] = {}  # (ms of the last, by how much)
 
     def add(self, name: str, count: int, at_ms: int) -> tuple[int, int]:
         """Take the next reading; return how much it grew within the time, and when last."""
         by = count - self._last.get(name, count)
         self._last[name] = count
-        grew = self._grew.setdefault(name, deque(maxlen=64))
+        grew, part_ms = self._grew.setdefault(name, deque(maxlen=64)), self._over_ms // 60
         if by > 0:
+            if grew and grew[-1][0] // part_ms == at_ms // part_ms:
+                by += grew.pop()[1]
             grew.append((at_ms, by))
         while grew and at_ms - grew[0][0] > self._over_ms:
             grew.popleft()

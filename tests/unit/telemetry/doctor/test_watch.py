@@ -182,6 +182,16 @@ def test_evictions_count_for_an_hour_from_when_the_history_began() -> None:
     assert grown == [0, 0, 7, 0]
 
 
+def test_many_small_steps_within_an_hour_count_in_full() -> None:
+    history = History()
+    for look in range(1_441):  # every five seconds, for two hours
+        seen = replace(q.healthy(), servers=(q.server(evicted=10 * look),))
+        last = history.add(at(5 * look, seen)).past
+
+    assert last is not None
+    assert 7_200 <= last.evicted["main"] <= 7_200 * 61 / 60
+
+
 def test_what_is_gone_is_forgotten() -> None:
     history = History()
     history.add(at(0, q.healthy()))
