@@ -42,6 +42,6 @@ RULES: Final = (
     Rule("held", held.held),
     Rule("limit", held.limit, held.LIMIT_S, ("limits",), partly=held.limits_left),
     Rule("schedule-missed", held.schedule_missed, needs=("schedules",)),
-    Rule("big-group", fairness.big_group, patience_s=fairness.PATIENCE_S),
+    Rule("big-group", fairness.big_group, fairness.PATIENCE_S, partly=fairness.pace_unknown),
     Rule("hot-partition", fairness.hot_partition, fairness.HOT_S, needs=("loads",)),
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from queuepool.errors.escaping import key_text
-from queuepool.models.doctor import Finding, Severity
+from queuepool.models.doctor import Finding, Severity, Waiting
 from queuepool.models.tenants import key_in
 from queuepool.telemetry.advice.hot import hot_places
-from queuepool.telemetry.doctor.observed import Observed
+from queuepool.telemetry.doctor.observed import Observed, Place
 from queuepool.telemetry.doctor.rules.rule import HOUR_S, MINUTE_S, lasting, named
 
 # One bulk action beside small groups is what turns are for: small groups do not feel it. Only one
@@ -20,14 +20,8 @@ WAIT_S, HOT_S = MINUTE_S, 10 * MINUTE_S
 
 def big_group(seen: Observed) -> Iterator[Finding]:
     """Find groups that have ten times as many waiting jobs as any other of their partition."""
-    for place in seen.places:
-        looked = place.checkup
-        if looked is None or looked.lanes < FEWEST_LANES or len(looked.groups) < 2:
-            continue
-        first, second = looked.groups[:2]
-        if first.jobs < max(FEWEST_JOBS, TIMES * second.jobs):
-            continue
-        if place.finished_per_s and first.jobs < LONG_S * place.finished_per_s:
+    for place, first, second in _uneven(seen):
+        if not place.finished_per_s or first.jobs < LONG_S * place.finished_per_s:
             continue
         name = named(first.group)
         yield Finding(
@@ -39,6 +33,24 @@ def big_group(seen: Observed) -> Iterator[Finding]:
             meaning="other groups still take turns, but it keeps the partition busy for long",
             remedy=f"queuepool group show {name}; queuepool group configure {name} --max-running N",
         )
+
+
+def pace_unknown(seen: Observed) -> str:
+    """Return why it is not known of a group whether it will take long; empty if it is."""
+    if all(place.finished_per_s for place, _, _ in _uneven(seen)):
+        return ""
+    return "nobody knows how fast jobs end"
+
+
+def _uneven(seen: Observed) -> Iterator[tuple[Place, Waiting, Waiting]]:
+    """Yield places with a large group that others are far from, it, and the next largest."""
+    for place in seen.places:
+        looked = place.checkup
+        if looked is None or looked.lanes < FEWEST_LANES or len(looked.groups) < 2:
+            continue
+        first, second = looked.groups[:2]
+        if first.jobs >= max(FEWEST_JOBS, TIMES * second.jobs):
+            yield place, first, second
 
 
 def hot_partition(seen: Observed) -> Iterator[Finding]:

@@ -103,7 +103,19 @@ def limit(seen: Observed) -> Iterator[Finding]:
 
 def limits_left(seen: Observed) -> str:
     """Return why not all limits that jobs wait for were judged; empty if they were."""
-    return seen.limits_partly
+    why = [seen.limits_partly] if seen.limits_partly else []
+    known = _service_s(seen.places) > 0
+    if not known and any(one.parked and _by_number(one) for one in seen.limits or ()):
+        why.append("nobody knows how long jobs run, of which a limit bounds the number")
+    return "; ".join(why)
+
+
+def _by_number(status: LimitStatus) -> bool:
+    """Return whether a limit bounds how many jobs run at once, and nothing else does."""
+    bound = status.effective
+    return (
+        bound is not None and not status.paused and status.pace is None and bool(bound.concurrency)
+    )
 
 
 def _per_s(status: LimitStatus, service_s: float) -> float | None:

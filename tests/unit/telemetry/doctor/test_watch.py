@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from queuepool.models.doctor import Refusal, Verdict
+from queuepool.models import Limit
+from queuepool.models.doctor import Checkup, Refusal, Verdict, Waiting
 from queuepool.telemetry.doctor import Observed, Watch, judge
 from queuepool.telemetry.doctor.past import History
 from tests.unit.telemetry.doctor import queues as q
@@ -77,6 +78,28 @@ def test_what_could_not_be_read_is_named() -> None:
     assert {(one.kind, one.why) for one in verdict.unjudged} == {
         (kind, "could not be read") for kind in ("limit", "schedule-missed", "no-leader")
     }
+
+
+def test_without_a_pace_a_big_group_is_not_judged_and_that_is_named() -> None:
+    groups = (Waiting(b"bulk", 20_000), Waiting(b"x", 1))
+    checkup = Checkup(now_ms=NOW, lanes=3, groups=groups)
+
+    verdict = judge(q.one_place(checkup=checkup, finished_per_s=0.0))
+
+    assert verdict.well
+    assert [(one.kind, one.why) for one in verdict.unjudged] == [
+        ("big-group", "in part, since nobody knows how fast jobs end")
+    ]
+
+
+def test_without_run_times_a_limit_of_running_jobs_is_not_judged_and_that_is_named() -> None:
+    limit = q.limit(parked=10**6, set=Limit("mail", concurrency=1), pace=None)
+    places = tuple(q.place(n, service_s=0.0) for n in range(8))
+
+    verdict = judge(replace(q.healthy(), places=places, limits=(limit,)))
+
+    assert verdict.well
+    assert [one.kind for one in verdict.unjudged] == ["limit"]
 
 
 def test_the_worst_comes_first_and_of_many_of_a_kind_twenty_and_a_count() -> None:
