@@ -4,6 +4,8 @@ import pytest
 
 from queuepool.cli.commands.doctor import print_verdict
 from queuepool.models.doctor import Unjudged, Verdict
+from queuepool.telemetry.doctor import judge
+from tests.unit.telemetry.doctor import queues as q
 
 
 @pytest.mark.parametrize(("why", "said"), [
@@ -16,3 +18,13 @@ def test_what_could_not_be_read_is_not_called_well(
     print_verdict(Verdict(at_ms=0, unjudged=(Unjudged("no-leader", why),)))
 
     assert capsys.readouterr().out.splitlines()[0] == said
+
+
+def test_a_task_with_a_line_break_in_its_name_is_shown_as_status_shows_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_verdict(judge(q.one_place(aside=1, aside_tasks=("no\npe",))))
+
+    printed = capsys.readouterr().out
+    assert r"'no\npe'" in printed
+    assert "no pe" not in printed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from queuepool.errors.escaping import shown
 from queuepool.models.doctor import Finding, Severity
 from queuepool.telemetry.doctor.observed import Observed
 from queuepool.telemetry.doctor.rules.rule import HOUR_S, MINUTE_S, lasting, size
@@ -25,7 +26,7 @@ def unknown_task(seen: Observed) -> Iterator[Finding]:
         state = place.state
         if state is None or not state.aside:
             continue
-        tasks = ", ".join(state.aside_tasks[:3]) or "unknown names"
+        tasks = ", ".join(map(shown, state.aside_tasks[:3])) or "unknown names"
         yield Finding(
             kind="unknown-task",
             severity=Severity.WARNING,
