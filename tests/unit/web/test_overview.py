@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from queuepool.models.doctor import Finding, Severity, Verdict
+from queuepool.models.doctor import UNREAD, Finding, Severity, Unjudged, Verdict
 from queuepool.rpc.v1 import move_pb2, tenant_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.web.live.board import Board
@@ -108,6 +108,13 @@ def test_the_first_line_is_the_doctors_verdict(site: Site, operator: Browser) ->
     assert 'data-severity="bad"' in answer
     assert "its jobs &lt;wait&gt;" in answer
     assert '<a href="/partition/2">' in answer
+
+
+def test_what_could_not_be_read_is_not_called_well(site: Site, operator: Browser) -> None:
+    doctor = Verdict(at_ms=9, unjudged=(Unjudged("no-leader", UNREAD),))
+    site.desk.board.take(site.coordinator.states, site.coordinator.cluster, time.time(), doctor)
+
+    assert "No problems found in what could be read" in operator.text("/")
 
 
 def test_a_coordinator_that_is_away_is_the_first_line_and_the_last_numbers_stay(
