@@ -12,16 +12,14 @@ from queuepool.client.arguments import check_wait
 from queuepool.client.batching import (
     begin,
     grow,
-    is_cancelled,
     note_incomplete,
     refuse_others,
     refuse_unique,
-    seal,
 )
 from queuepool.client.chunks import Chunk, OpenChunks
 from queuepool.client.durability import confirmation_for
 from queuepool.client.effects import Steps
-from queuepool.client.flows.cancelling import cancel_late
+from queuepool.client.flows.completing import complete
 from queuepool.client.flows.noticing import noticing
 from queuepool.client.numbers import NOWHERE, Numbers
 from queuepool.client.producer import Producer
@@ -143,12 +141,7 @@ class BasePool(Generic[P]):
             if then is not None and into is None:  # else the job that adds them repeats the call
                 note_incomplete(error, name, then)
             raise
-        if then is not None:
-            cancelled = yield from seal(config, name, results.jobs)
-        else:
-            cancelled = into is not None and (yield from is_cancelled(config, name))
-        if cancelled:
-            yield from cancel_late(config, name, results.accepted + results.duplicates)
+        yield from complete(config, name, results, then)
         return results, task_of, name
 
     def _checked(

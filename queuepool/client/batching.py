@@ -92,7 +92,7 @@ def begin(
     verb = _record(after, name, chunk, make.task, "" if parent is None else parent[0])
     opened: flow.Opened = yield from ask_home(producer.config, name, verb)
     if opened.state is not BatchState.OPEN:
-        whole = yield from _was_enqueued(producer.config, name)
+        whole = yield from was_enqueued(producer.config, name)
         if within is not None and whole:
             return Numbers(name, 0, ended=ALL_ENDED)
         raise _over(name, opened.state, after, whole=whole)
@@ -128,7 +128,7 @@ def _record(after: After, name: str, chunk: Chunk, called: str, within: str) -> 
     )
 
 
-def _was_enqueued(config: PoolConfig, name: str) -> Steps[bool]:
+def was_enqueued(config: PoolConfig, name: str) -> Steps[bool]:
     """Return whether all jobs of a batch were enqueued before it concluded, and none cancelled."""
     found: BatchStatus = yield from ask_home(config, name, flow.batch(name))
     return found.sealed and found.state is not BatchState.CANCELLED
@@ -156,8 +156,8 @@ def _end_with(config: PoolConfig, within: BatchRef | None, name: str) -> Steps[N
     )
 
 
-def seal(config: PoolConfig, name: str, jobs: int) -> Steps[bool]:
-    """Say how many jobs a batch has; return whether it was cancelled before.
+def seal(config: PoolConfig, name: str, jobs: int) -> Steps[BatchState]:
+    """Say how many jobs a batch has; return OPEN, or what it is if it is over.
 
     Raises InvalidInputError if it had another number.
     """
@@ -167,7 +167,7 @@ def seal(config: PoolConfig, name: str, jobs: int) -> Steps[bool]:
             f"batch {name} was enqueued before with another number of jobs than {jobs:,}: repeat "
             f"the call with the same jobs, in the same order"
         )
-    return sealed is BatchState.CANCELLED
+    return sealed if isinstance(sealed, BatchState) else BatchState.OPEN
 
 
 def note_incomplete(error: BaseException, name: str, after: After) -> None:

@@ -28,6 +28,7 @@ class Batch:
     ended: int = 0
     first: bytes = b""  # jobs when it was sealed
     total: int = 0
+    top: int = 0  # the number behind the last job that ended
     counts: dict[str, int] = field(default_factory=lambda: {"done": 0, "dead": 0, "lost": 0})
     calls: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     inner: list[bytes] = field(default_factory=list)
@@ -62,6 +63,11 @@ class Batch:
             numbers = range(8 * (first + byte), 8 * (first + byte + 1))
             found[byte] = sum(128 >> n % 8 for n in numbers if n in self.bits)
         return bytes(found)
+
+    @property
+    def jobs(self) -> int:
+        """Return how many jobs it has: while it is not sealed, up to the last one that ended."""
+        return max(self.total, self.top)
 
     @property
     def complete(self) -> bool:

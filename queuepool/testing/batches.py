@@ -141,6 +141,7 @@ def _note(b: Batch, number: int, end: bytes, stamp: bytes, text: bytes) -> bool:
         kept = b"" if len(b.failed) >= _ERRORS_KEPT else text
         b.failed[number] = (end, stamp, back if how == b"r" else b"0" * 11, kept)
     b.bits.add(number)
+    b.top = max(b.top, number + 1)
     if ended:
         b.counts["dead"] -= 1
     b.counts[{b"d": "done", b"x": "dead"}.get(end, "lost")] += 1
@@ -237,11 +238,11 @@ def _conclude(p: PartitionData, name: bytes, b: Batch) -> str:
 
 def _why(b: Batch, *, late: bool) -> bytes:
     done, dead, lost = b.counts.values()
-    open_ = max(0, b.total - done - dead - lost)
+    open_ = max(0, b.jobs - done - dead - lost)
     numbers = sorted(b.failed)[:20]
     what = "steps that it follows" if b.part == b"g" else "jobs of its batch"
     text = (
-        f"of {b.total} {what}, {done} are done, {dead} dead, {lost} cancelled, "
+        f"of {b.jobs} {what}, {done} are done, {dead} dead, {lost} cancelled, "
         f"expired or deleted, and {open_} have not ended"
     )
     text += " by the deadline" if late else ""

@@ -53,11 +53,12 @@ def batch_results(p: PartitionData, args: Args) -> Any:
         return [b.state, b.total, b.total, b"s", b.graph]
     found: list[bytes] = []
     number, size = first, 0
-    last = min(b.total, (first // PAGE + 1) * PAGE) - 1
+    jobs = b.jobs
+    last = min(jobs, (first // PAGE + 1) * PAGE) - 1
     while number <= last and size <= most:
         kind, _, _, text = b.failed.get(number, (b"d", b"", b"", b.results.get(number, b"")))
         if number not in b.bits:
             kind, text = b"o", b""
         found += [kind, text]
         size, number = size + len(text), number + 1
-    return [b.state, b.total, number, *found]
+    return [b.state, jobs, number, *found]

@@ -200,7 +200,7 @@ def test_a_death_that_is_told_again_after_the_replay_is_old_news(world: World) -
     tell(owned, told)
 
     assert tell(owned, told) == 0
-    assert (status(world).dead, results(world)) == (0, [])
+    assert (status(world).dead, [r.end for r in results(world)]) == (0, [EndOf.OPEN])
     w.claim(owned)
     w.bury(owned, [i.encode() for i in ids])
     assert tell(owned, notes(owned)) == 1
@@ -287,6 +287,30 @@ def test_a_batch_that_is_never_sealed_ends_by_its_deadline_only(world: World) ->
     relay(owned)
 
     assert has_started(owned)
+
+
+@pytest.mark.parametrize("on_failure", ["partial", "fail"])
+def test_a_batch_that_is_enqueued_in_part_has_the_results_so_far(
+    world: World, on_failure: OnFailure
+) -> None:
+    owned = world.own()
+    open_batch(world, 150, on_failure, deadline_ms=60_000, seal=False)
+    claims = w.claim(owned, 200)
+    w.bury(owned, claims.ids[129:130])
+    finish(owned, claims, *range(129), 131)
+    relay(owned)
+    world.advance(61)
+    relay(owned)
+
+    ends = [EndOf.DONE] * 129 + [EndOf.DEAD, EndOf.OPEN, EndOf.DONE]
+    assert [r.end for r in results(world)] == ends
+    if on_failure == "partial":
+        assert has_started(owned)
+    else:
+        assert message(world).startswith(
+            "of 132 jobs of its batch, 130 are done, 1 dead, 0 cancelled, expired or deleted, and "
+            "1 have not ended by the deadline"
+        )
 
 
 def test_the_owner_knows_when_the_next_batch_is_due(world: World) -> None:

@@ -57,7 +57,8 @@ def start(producer: Producer, sender: Sender, declared: Flow) -> Steps[str]:
             f"flow {declared.name!r}, {declared.flow_id!r} was enqueued before, and step "
             f"{_step_of(plan, plan.sealed[sealed.index(-1)][0])!r} had another number of jobs"
         )
-    if (yield from seal(config, plan.name, len(plan.graph.steps))):
+    state = yield from seal(config, plan.name, len(plan.graph.steps))
+    if state is BatchState.CANCELLED:
         yield from cancel_all(config, plan.name)  # what was added since it was cancelled
     return plan.name
 

@@ -8,15 +8,17 @@
 --         or error ...} of at most 128 jobs, the last one whatever its size; of what a job of a
 --         step waits for: {state, steps, steps, s, the steps}. {MOVED, least version}: that of
 --         the route is lower. O(128).
+-- Of one that is not sealed it knows the jobs up to the last one that has ended.
 local base, batch, routed, first = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- uses: moved, whole
-local state, total, part, graph = unpack(redis.call('HMGET', base .. ':b:' .. batch, 'state',
-  'total', 'part', 'graph'))
+local state, total, top, part, graph = unpack(redis.call('HMGET', base .. ':b:' .. batch, 'state',
+  'total', 'top', 'part', 'graph'))
 if part == 'g' then return {state, whole(total), whole(total), 's', graph or ''} end
+local jobs = math.max(whole(total), whole(top))
 local bits, failed = base .. ':bb:' .. batch, base .. ':bf:' .. batch
 local size, found, page = 0, {}, (first - first % 128) / 128
 local results = base .. ':br:' .. batch .. ':' .. string.format('%.0f', page)
-local last = math.min(whole(total), (page + 1) * 128) - 1
+local last = math.min(jobs, (page + 1) * 128) - 1
 local number = first
 while number <= last and size <= tonumber(ARGV[4]) do
   local kind, text = 'o', ''
@@ -30,4 +32,4 @@ while number <= last and size <= tonumber(ARGV[4]) do
   found[#found + 1] = text
   number = number + 1
 end
-return {state or '', whole(total), number, unpack(found)}
+return {state or '', jobs, number, unpack(found)}

@@ -34,7 +34,10 @@ class Told:
 
 @dataclass(slots=True)
 class Batch:
-    """A batch. ends: how each of its jobs ended, as far as it was told. tend_s: when it is due."""
+    """A batch. ends: how each of its jobs ended, as far as it was told. tend_s: when it is due.
+
+    top: the number behind the last one that ended.
+    """
 
     how: str
     due_s: float
@@ -42,6 +45,7 @@ class Batch:
     state: str = "open"
     sealed: int | None = None
     ends: dict[int, bytes] = field(default_factory=dict)
+    top: int = 0
 
     def count(self, *ends: bytes) -> int:
         """Return how many of its jobs ended in one of these ways."""
@@ -116,7 +120,7 @@ def _is_news(batch: Batch, number: int, end: bytes) -> bool:
         return was == b"x" and batch.ends.pop(number) == b"x"
     if was not in (None, b"x") or was == end:
         return False
-    batch.ends[number] = end
+    batch.ends[number], batch.top = end, max(batch.top, number + 1)
     return True
 
 

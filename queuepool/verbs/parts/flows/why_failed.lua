@@ -1,6 +1,6 @@
 -- The error of a continuation that dies as jobs of its batch failed
 local function why_failed(batch, late)
-  local total, done = whole(batch.f[3]), whole(batch.f[4])
+  local total, done = math.max(whole(batch.f[3]), whole(batch.more[5])), whole(batch.f[4])
   local dead, lost = whole(batch.f[5]), whole(batch.f[6])
   local numbers = {}
   for k, text in ipairs(redis.call('HSCAN', base .. ':bf:' .. batch.name, 0, 'COUNT', 20)[2]) do
