@@ -4,6 +4,20 @@
     grow_batch -> the jobs, with the numbers that it reserved
 
 Any part may be repeated: the record, the ids and the numbers are the same again.
+
+    the record   its continuation   at the deadline
+    open         not stored yet     it stays open; its owner looks again, until it is stored
+    open         stored             fired and due now, or failed and dead, in one script
+    forgotten    never stored       `keep_s` after the deadline; nothing is left
+
+Invariants
+- The verdict and what becomes of the continuation are one step of the owner: whether the producer
+  is slow or has died between two of these calls, no continuation is stored behind a verdict.
+- A sealed batch has a continuation, unless that has ended: only one that is not sealed waits for
+  it.
+- Whoever stores one when the deadline has passed looks whether the batch is still there. If it was
+  forgotten, the continuation is cancelled. Only a producer that was slower than `keep_s` and then
+  died leaves one, which an hour after its deadline finds no batch.
 """
 
 from __future__ import annotations
@@ -11,6 +25,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 from queuepool.client.after import After
@@ -90,6 +105,7 @@ def begin(
         parent = within.name, grown.first
     name, chunk = make.chunk(parent)
     verb = _record(after, name, chunk, make.task, "" if parent is None else parent[0])
+    since_s = monotonic()
     opened: flow.Opened = yield from ask_home(producer.config, name, verb)
     if opened.state is not BatchState.OPEN:
         whole = yield from was_enqueued(producer.config, name)
@@ -97,6 +113,8 @@ def begin(
             return Numbers(name, 0, ended=ALL_ENDED)
         raise _over(name, opened.state, after, whole=whole)
     yield from sender.one(chunk)
+    if monotonic() - since_s > after.deadline_s:
+        yield from _refuse_late(producer.config, name, chunk, after)
     yield from _end_with(producer.config, within, name)
     return Numbers(name, 0, ended=opened.ended)
 
@@ -112,6 +130,24 @@ def _over(name: str, state: BatchState, after: After, *, whole: bool) -> Invalid
     return InvalidInputError(
         f"batch {name} is {state}: it has concluded, so no job can be added. Nothing was "
         f"enqueued; {remedy}"
+    )
+
+
+def _refuse_late(config: PoolConfig, name: str, chunk: Chunk, after: After) -> Steps[None]:
+    """Raise InvalidInputError if a batch, whose continuation was just stored, is over.
+
+    Unless it was cancelled, or another call enqueued all of it: that is seen when it is sealed.
+    """
+    found: BatchStatus = yield from ask_home(config, name, flow.batch(name))
+    if found.sealed or found.state in (BatchState.OPEN, BatchState.CANCELLED):
+        return
+    if found.state is BatchState.UNKNOWN:
+        verb = produce.cancel(chunk.ids[0].decode(), produce.ANY_VERSION)
+        yield from ask_home(config, name, verb)
+    other = "" if after.batch_id is None else ", and another batch_id"
+    raise InvalidInputError(
+        f"batch {name} is {found.state}: its deadline passed while it was being defined. None of "
+        f"its jobs was enqueued; use a longer deadline_s{other}"
     )
 
 

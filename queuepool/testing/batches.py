@@ -13,6 +13,7 @@ from queuepool.testing.keyspace import Args
 from queuepool.testing.routed import routed
 
 _ERRORS_KEPT = 1000
+_LONGEST_PAUSE_MS = 1_800_000
 
 
 @routed(1)
@@ -200,7 +201,8 @@ def tend_batches(p: PartitionData, _args: Args) -> Any:
     due = sorted((at, name) for name, at in p.batches_due.items() if at <= p.now)
     for _at, name in due[:20]:
         b = p.batches[name]
-        if b.concludes:
+        over = p.now >= b.due + max(60_000, b.keep)
+        if b.concludes and not (over and _is_early(p, b)):
             verdict = _conclude(p, name, b)
             counts[verdict] = counts.get(verdict, 0) + 1
         elif b.then in p.jobs:
@@ -213,10 +215,18 @@ def tend_batches(p: PartitionData, _args: Args) -> Any:
     return [counts["fired"], counts["failed"], counts["forgotten"], left]
 
 
+def _is_early(p: PartitionData, b: Batch) -> bool:
+    """Return whether its producer is still to store the continuation, or never will."""
+    return not b.first and b.then not in p.jobs
+
+
 def _conclude(p: PartitionData, name: bytes, b: Batch) -> str:
     complete = b.complete
     if not complete and p.now < b.due:
         p.batches_due[name] = b.due
+        return "open"
+    if _is_early(p, b):
+        p.batches_due[name] = p.now + min(_LONGEST_PAUSE_MS, 500 + (p.now - b.due) // 4)
         return "open"
     failures = b.counts["dead"] + b.counts["lost"]
     in_part = b.part == b"g" and not b.first

@@ -276,9 +276,8 @@ def test_an_end_that_comes_while_a_batch_is_being_forgotten_leaves_nothing_behin
     server_world: World,
 ) -> None:
     owned, world = server_world.own(), server_world
-    open_batch(world, 0, deadline_ms=1000, seal=False)
+    open_batch(world, 0)
     world.partition.run(produce.cancel(BATCH))
-    world.advance(2)
     owned.run(flow.tend_batches(owned.ownership))
     assert status(world).state is BatchState.FIRED
     told = [(BATCH, n, b"d", b"0" * 11, b"1") for n in (0, 128 * 201)]

@@ -9,6 +9,8 @@
 --         next batch is due (0: more are due, -1: there is none)}; or {FENCED, current epoch}.
 -- The continuation is a delayed job, stored with the batch: it becomes due, or dies. At most 20
 -- batches, and 200 pages of results of old ones. O(20 log delayed).
+-- A batch that is not sealed, and whose continuation is not there, stays open at its deadline until
+-- its producer has stored that; if it never does, it is forgotten as one that has concluded.
 local base, c, j = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j'
 local dl, bd = base .. ':dl', base .. ':bd'
 -- uses: fence, clock, check_hashes, bury, leave_delayed, group_of, add, ours, whole, managed
@@ -26,8 +28,10 @@ for _, name in ipairs(redis.call('ZRANGEBYSCORE', bd, '-inf', now, 'LIMIT', 0, 2
   -- The outcome of a step, or of a flow, is told as it is noted: nothing is to be concluded
   local open = f[1] == 'open' and more[7] ~= 's' and more[7] ~= 'f'
   local body = more[3] and redis.call('HGET', j, more[3])
+  local early = open and f[2] ~= '1' and not body
+  if early and now >= whole(more[1]) + math.max(60000, whole(more[4])) then open = false end
   batches[#batches + 1] = {name = name, f = f, more = more, body = body, open = open,
-    waits = body and redis.call('ZSCORE', dl, more[3])}
+    early = early, waits = body and redis.call('ZSCORE', dl, more[3])}
   if body then
     ours('HLEN', base .. ':g:' .. group_of(body))
     ours('SCARD', base .. ':dg:' .. group_of(body))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from queuepool import After, BatchState, InvalidInputError, UnavailableError
+from queuepool.client.flows.listing import listed
 from queuepool.models.flows import OnFailure
 from queuepool.testing import MemoryPool, run_jobs
 from queuepool.verbs import Verb
@@ -101,3 +102,77 @@ def test_a_seal_whose_answer_was_lost_is_no_late_one() -> None:
 
     assert results.batch.status().state is BatchState.FIRED
     assert album.published == [(7, ["small-0", "small-1", "small-2"])]
+
+
+def _slow(album: Album, pause_s: float, after: Callable[[], object] = lambda: None) -> None:
+    """Let the producer pause before it stores a continuation, and do something once it has."""
+    plain = album.pool.server.run
+
+    def paused(key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
+        if verbs[0].script != "enqueue":
+            return plain(key, verbs)
+        album.pool.server.run = plain  # type: ignore[method-assign]
+        album.clock.advance(pause_s)
+        run_jobs(album.pool)
+        replies = plain(key, verbs)
+        after()
+        return replies
+
+    album.pool.server.run = paused  # type: ignore[method-assign]
+
+
+def _dies() -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "state", "published"), [("fail", "dead", []), ("partial", "done", [(7, [])])]
+)
+@pytest.mark.parametrize("pause_s", [DEADLINE_S + 1, DEADLINE_S + 2000])
+def test_a_continuation_that_is_stored_after_its_deadline_is_concluded_soon(
+    on_failure: OnFailure, state: str, published: list[Any], pause_s: float
+) -> None:
+    album = Album()
+    _slow(album, pause_s, _dies)
+    with pytest.raises(KeyboardInterrupt):
+        album.enqueue(3, on_failure=on_failure, deadline_s=DEADLINE_S)
+
+    album.clock.advance(600)
+    run_jobs(album.pool)
+
+    [(line, *_), _complete] = album.pool.carry_out(listed(album.pool.config, 5))
+    assert album.pool.status(line.name).state == state
+    assert album.published == published
+
+
+@pytest.mark.parametrize("on_failure", ["fail", "partial"])
+def test_a_producer_that_pauses_beyond_its_deadline_is_told_before_it_adds_jobs(
+    monkeypatch: pytest.MonkeyPatch, on_failure: OnFailure
+) -> None:
+    album = Album()
+
+    def concluded() -> None:
+        album.clock.advance(10)
+        run_jobs(album.pool)
+
+    _slow(album, DEADLINE_S + 1, concluded)
+    monkeypatch.setattr("queuepool.client.batching.monotonic", album.clock)
+    with pytest.raises(InvalidInputError, match="its deadline passed while it was being defined"):
+        album.enqueue(3, on_failure=on_failure, deadline_s=DEADLINE_S)
+
+    assert sum(p.observe().jobs for p in album.pool.partitions()) == (on_failure == "fail")
+
+
+def test_a_producer_that_pauses_until_its_batch_is_forgotten_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    album = Album()
+    _slow(album, DEADLINE_S + 100_000)
+    monkeypatch.setattr("queuepool.client.batching.monotonic", album.clock)
+    with pytest.raises(InvalidInputError, match="is unknown: its deadline passed"):
+        album.enqueue(3, deadline_s=DEADLINE_S)
+
+    album.clock.advance(100_000)
+    run_jobs(album.pool)
+    assert album.published == []
+    assert sum(p.observe().jobs for p in album.pool.partitions()) == 0

@@ -165,7 +165,8 @@ def tend(s: State, errors: dict[bytes, bytes]) -> tuple[int, int, int]:
     due = sorted((b.tend_s, name) for name, b in s.batches.items() if b.tend_s <= s.now_s)
     for _, name in due[:20]:
         batch = s.batches[name]
-        if batch.state == "open":
+        over = s.now_s >= batch.due_s + KEEP_S
+        if batch.state == "open" and not (over and _is_early(s, name, batch)):
             counts[_conclude(s, name, batch, errors)] += 1
         elif name in s.jobs:
             batch.tend_s = s.now_s + KEEP_S
@@ -175,9 +176,17 @@ def tend(s: State, errors: dict[bytes, bytes]) -> tuple[int, int, int]:
     return counts["fired"], counts["failed"], counts["forgotten"]
 
 
+def _is_early(s: State, name: bytes, batch: Batch) -> bool:
+    """Return whether its producer is still to store the continuation."""
+    return batch.sealed is None and name not in s.jobs
+
+
 def _conclude(s: State, name: bytes, batch: Batch, errors: dict[bytes, bytes]) -> str:
     if not batch.complete and s.now_s < batch.due_s:
         batch.tend_s = batch.due_s
+        return "open"
+    if _is_early(s, name, batch):
+        batch.tend_s = s.now_s + min(1800.0, 0.5 + (s.now_s - batch.due_s) / 4)
         return "open"
     failed = batch.how == "fail" and (not batch.complete or batch.count(b"d") < len(batch.ends))
     batch.state = "failed" if failed else "fired"
