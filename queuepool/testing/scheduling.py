@@ -57,7 +57,7 @@ def _times(text: bytes) -> tuple[Any, ...] | None:
         stored = msgspec.json.decode(text)
     except msgspec.DecodeError:
         return None
-    fields = ("cron", "every", "timezone", "partition_key", "pool")
+    fields = ("cron", "every", "timezone", "partition_key", "tenant", "pool")
     return tuple(map(stored.get, fields)) if isinstance(stored, dict) else None
 
 

@@ -131,6 +131,7 @@ def test_a_change_of_anything_but_its_times_leaves_those_due_that_are_not_settle
         {"every": None, "cron": "* * * * *"},
         {"partition_key": "elsewhere"},
         {"pool": "video"},
+        {"tenant": "acme"},
     ],
 )
 def test_other_times_or_another_place_count_from_now(world: World, other: dict[str, Any]) -> None:

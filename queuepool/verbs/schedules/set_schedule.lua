@@ -13,7 +13,7 @@ local function times(json)
   local read, s = pcall(cjson.decode, json)
   if not read or type(s) ~= 'table' then return nil end
   local when = tostring(s.cron) .. '\n' .. tostring(s.every) .. '\n' .. tostring(s.timezone)
-  return when .. '\n' .. tostring(s.partition_key) .. '\n' .. tostring(s.pool)
+  return table.concat({when, tostring(s.partition_key), tostring(s.tenant), tostring(s.pool)}, '\n')
 end
 local before, since, paused, json = string.match(redis.call('HGET', schedules, name) or '',
   '^(%d+):(%d+):(%d+):[^\n]*\n(.*)$')
