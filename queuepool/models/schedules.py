@@ -44,7 +44,8 @@ def id_of_time(name: str, due_ms: int) -> str:
 class Schedule:
     """A job that is enqueued repeatedly: at the times of a cron expression, or at intervals.
 
-    task, payload, partition_key (default: the name) and the options from tenant on: as for enqueue.
+    task, payload, partition_key (text; default: the name) and the options from tenant on: as for
+    enqueue.
     cron: "30 3 * * MON-FRI", in timezone. every: seconds, a timedelta, or "10m"; multiples of it
     since 1970 in UTC. missed: what becomes of times that are over by more than grace_s when a
     coordinator is there again: "skip" them, "one" job for all, or "all", at most the last catch_up.
@@ -78,7 +79,10 @@ class Schedule:
         if not isinstance(task, str):
             raise self._invalid(f"{shown(self.task)} is not a task: pass its name, or the function")
         self._put("task", task)
-        self._put("partition_key", self.partition_key or self.name)
+        key: object = self.partition_key
+        if not (key is None or isinstance(key, str)):
+            raise self._invalid(f"partition_key={shown(key)}: use text")
+        self._put("partition_key", key or self.name)
         if not isinstance(self.payload, Mapping):
             raise self._invalid(f"payload={shown(self.payload)}: use a mapping of arguments")
         if (self.cron is None) == (self.every is None):
