@@ -12,7 +12,6 @@ from queuepool.client.arguments import check_wait
 from queuepool.client.batching import (
     begin,
     grow,
-    note_incomplete,
     refuse_others,
     refuse_unique,
 )
@@ -21,6 +20,7 @@ from queuepool.client.durability import confirmation_for
 from queuepool.client.effects import Steps
 from queuepool.client.flows.completing import complete
 from queuepool.client.flows.noticing import noticing
+from queuepool.client.flows.unfinished import unfinished
 from queuepool.client.numbers import NOWHERE, Numbers
 from queuepool.client.producer import Producer
 from queuepool.client.results import EnqueueResults, FailureResults
@@ -131,17 +131,13 @@ class BasePool(Generic[P]):
             numbers = yield from begin(self.producer, sender, then, key, into, trace)
         elif into is not None:
             numbers = yield from grow(config, into, jobs)
-        name = numbers.batch
-        _, chunks, held, task_of = self._bulk(task, items, numbers=numbers, trace=trace, **options)
-        stops = noticing(config, name)
-        fit = map(numbers.mark, map(refuse_unique, chunks))
-        try:
-            results = yield from sender.all(fit, held, stops)
-        except BaseException as error:
-            if then is not None and into is None:  # else the job that adds them repeats the call
-                note_incomplete(error, name, then)
-            raise
-        yield from complete(config, name, results, then)
+        name, mine = numbers.batch, then if into is None else None
+        with unfinished(name, mine):
+            many = self._bulk(task, items, numbers=numbers, trace=trace, **options)
+            _, chunks, held, task_of = many
+            fit = map(numbers.mark, map(refuse_unique, chunks))
+            results = yield from sender.all(fit, held, noticing(config, name))
+        yield from complete(config, name, results, then, mine)
         return results, task_of, name
 
     def _checked(

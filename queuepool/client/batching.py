@@ -32,6 +32,7 @@ from queuepool.client.after import After
 from queuepool.client.chunks import Chunk
 from queuepool.client.defaults import traced
 from queuepool.client.effects import Pause, Steps, Verify
+from queuepool.client.flows.unfinished import MAY_BE_THERE, NOT_SEALED, unfinished
 from queuepool.client.numbers import ALL_ENDED, Numbers
 from queuepool.client.producer import Producer
 from queuepool.client.questions import ask, following
@@ -106,15 +107,18 @@ def begin(
     name, chunk = make.chunk(parent)
     verb = _record(after, name, chunk, make.task, "" if parent is None else parent[0])
     since_s = monotonic()
-    opened: flow.Opened = yield from ask_home(producer.config, name, verb)
+    mine = after if within is None else None
+    with unfinished(name, mine, MAY_BE_THERE):
+        opened: flow.Opened = yield from ask_home(producer.config, name, verb)
     if opened.state is not BatchState.OPEN:
         whole = yield from was_enqueued(producer.config, name)
         if within is not None and whole:
             return Numbers(name, 0, ended=ALL_ENDED)
         raise _over(name, opened.state, after, whole=whole)
-    yield from sender.one(chunk)
-    if monotonic() - since_s > after.deadline_s:
-        yield from _refuse_late(producer.config, name, chunk, after)
+    with unfinished(name, mine):
+        late = yield from _store(sender, name, chunk, after, since_s)
+    if late is not None:
+        raise late
     yield from _end_with(producer.config, within, name)
     return Numbers(name, 0, ended=opened.ended)
 
@@ -133,19 +137,25 @@ def _over(name: str, state: BatchState, after: After, *, whole: bool) -> Invalid
     )
 
 
-def _refuse_late(config: PoolConfig, name: str, chunk: Chunk, after: After) -> Steps[None]:
-    """Raise InvalidInputError if a batch, whose continuation was just stored, is over.
+def _store(
+    sender: Sender, name: str, chunk: Chunk, after: After, since_s: float
+) -> Steps[InvalidInputError | None]:
+    """Store the continuation; return why its batch, defined since then, is over, None if not.
 
-    Unless it was cancelled, or another call enqueued all of it: that is seen when it is sealed.
+    Nor if it was cancelled, or another call enqueued all of it: that is seen when it is sealed.
     """
+    yield from sender.one(chunk)
+    if monotonic() - since_s <= after.deadline_s:
+        return None
+    config = sender.config
     found: BatchStatus = yield from ask_home(config, name, flow.batch(name))
     if found.sealed or found.state in (BatchState.OPEN, BatchState.CANCELLED):
-        return
+        return None
     if found.state is BatchState.UNKNOWN:
         verb = produce.cancel(chunk.ids[0].decode(), produce.ANY_VERSION)
         yield from ask_home(config, name, verb)
     other = "" if after.batch_id is None else ", and another batch_id"
-    raise InvalidInputError(
+    return InvalidInputError(
         f"batch {name} is {found.state}: its deadline passed while it was being defined. None of "
         f"its jobs was enqueued; use a longer deadline_s{other}"
     )
@@ -192,28 +202,19 @@ def _end_with(config: PoolConfig, within: BatchRef | None, name: str) -> Steps[N
     )
 
 
-def seal(config: PoolConfig, name: str, jobs: int) -> Steps[BatchState]:
+def seal(config: PoolConfig, name: str, jobs: int, after: After | None = None) -> Steps[BatchState]:
     """Say how many jobs a batch has; return OPEN, or what it is if it is over.
 
-    Raises InvalidInputError if it had another number.
+    after: of the caller who is told if it fails. Raises InvalidInputError if it had another number.
     """
-    sealed: BatchState | int = yield from ask_home(config, name, flow.seal_batch(name, jobs))
+    with unfinished(name, after, NOT_SEALED):
+        sealed: BatchState | int = yield from ask_home(config, name, flow.seal_batch(name, jobs))
     if sealed == -1:
         raise InvalidInputError(
             f"batch {name} was enqueued before with another number of jobs than {jobs:,}: repeat "
             f"the call with the same jobs, in the same order"
         )
     return sealed if isinstance(sealed, BatchState) else BatchState.OPEN
-
-
-def note_incomplete(error: BaseException, name: str, after: After) -> None:
-    """Add to an error that ends a call which batch it leaves behind, and what to do."""
-    remedy = (
-        f"pool.batch({name!r}).cancel()"
-        if after.batch_id is None
-        else f"repeat the whole call with batch_id={after.batch_id!r}, or cancel it"
-    )
-    error.add_note(f"batch {name} has not all its jobs, so it waits for its deadline: {remedy}")
 
 
 def is_cancelled(config: PoolConfig, name: str) -> Steps[bool]:

@@ -23,16 +23,21 @@ from queuepool.settings.config import PoolConfig
 
 
 def complete(
-    config: PoolConfig, name: str, results: EnqueueResults[Any], after: After | None
+    config: PoolConfig,
+    name: str,
+    results: EnqueueResults[Any],
+    after: After | None,
+    mine: After | None,
 ) -> Steps[None]:
     """Note that a call has added all its jobs. after: the continuation, if it opened the batch.
 
-    Raises InvalidInputError if the batch was over before.
+    mine: the same, unless a running job repeats the call. Raises InvalidInputError if the batch was
+    over before.
     """
     if after is None:
         cancelled = yield from is_cancelled(config, name)
     else:
-        state = yield from seal(config, name, results.jobs)
+        state = yield from seal(config, name, results.jobs, mine)
         cancelled = state is BatchState.CANCELLED
         if not (cancelled or state is BatchState.OPEN or (yield from was_enqueued(config, name))):
             raise _too_late(name, state, results, after)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -36,9 +36,8 @@ def _then(on_failure: OnFailure = "partial", **options: Any) -> After:
     return After("publish", {"album": 7}, on_failure=on_failure, deadline_s=DEADLINE_S, **options)
 
 
-def _enqueue(
-    album: Album, rows: Iterator[dict[str, Any]], then: After, *, of_asyncio: bool
-) -> None:
+def enqueue(album: Album, rows: Iterable[dict[str, Any]], then: After, *, of_asyncio: bool) -> None:
+    """Enqueue photos by one of both pools."""
     if of_asyncio:
         pool = album.pool.asyncio()
         asyncio.run(pool.enqueue_many("resize", rows, partition_key="a", then=then))
@@ -77,7 +76,7 @@ def test_a_call_is_told_that_the_deadline_passed_while_it_added_jobs(
     said = f"is {state}: it concluded while .* 900 were enqueued, .* and another batch_id"
 
     with pytest.raises(InvalidInputError, match=said) as raised:
-        _enqueue(album, rows, then, of_asyncio=of_asyncio)
+        enqueue(album, rows, then, of_asyncio=of_asyncio)
 
     assert raised.value.results.accepted == 900  # type: ignore[attr-defined]
     assert album.published == published

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from queuepool import After, InvalidInputError
+from queuepool import After, InvalidInputError, UnavailableError
 from queuepool.client.flows.listing import listed
 from queuepool.testing import MemoryPool, run_jobs
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import verbs as produce
 from tests.integration.client.test_batches import Album
+from tests.integration.client.test_late_batches import enqueue
 
 
 def test_the_continuation_waits_for_room_as_its_jobs_do() -> None:
@@ -54,6 +55,54 @@ def test_a_call_that_ends_early_tells_which_batch_it_leaves_behind(
     [left] = [line.name for line in album.pool.carry_out(listed(album.pool.config, 5))[0]]
     told = " ".join(getattr(raised.value, "__notes__", ()))
     assert re.search(f"batch {re.escape(left)} has not all its jobs.*{remedy}", told)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, UnavailableError])
+@pytest.mark.parametrize("of_asyncio", [False, True])
+@pytest.mark.parametrize(
+    ("part", "is_done"),
+    [
+        ("open_batch", True),
+        ("enqueue", False),
+        ("enqueue", True),
+        ("seal_batch", False),
+        ("seal_batch", True),
+    ],
+)
+def test_a_call_that_is_interrupted_around_its_jobs_tells_which_batch_it_leaves_behind(
+    part: str, is_done: bool, of_asyncio: bool, error: type[BaseException]
+) -> None:
+    album = Album()
+    plain = album.pool.server.run
+
+    def interrupted(key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
+        if verbs[0].script != part:
+            return plain(key, verbs)
+        if is_done:
+            plain(key, verbs)
+        album.pool.server.run = plain  # type: ignore[method-assign]
+        raise error("interrupted")
+
+    album.pool.server.run = interrupted  # type: ignore[method-assign]
+    then, rows = After("publish", {"album": 7}), [{"photo": 1}]
+    with pytest.raises(error) as raised:
+        enqueue(album, rows, then, of_asyncio=of_asyncio)
+
+    [left] = [line.name for line in album.pool.carry_out(listed(album.pool.config, 5))[0]]
+    told = " ".join(getattr(raised.value, "__notes__", ()))
+    assert told.count(f"batch {left} ") == 1
+    assert f"pool.batch({left!r}).cancel()" in told
+
+
+def test_a_batch_that_is_over_is_not_told_to_be_left_behind() -> None:
+    album = Album()
+    album.enqueue(1, batch_id="monday")
+    run_jobs(album.pool)
+
+    with pytest.raises(InvalidInputError, match="has concluded") as raised:
+        album.enqueue(1, batch_id="monday")
+
+    assert not hasattr(raised.value, "__notes__")
 
 
 def test_the_continuation_is_confirmed_as_its_jobs_are() -> None:
