@@ -25,12 +25,12 @@ from queuepool.web.answers import Answers
 from queuepool.web.auth.guard import FORM_FIELD
 from queuepool.web.drawing import words
 from queuepool.web.live.board import Board
-from queuepool.web.live.hub import Hub, Render, TooManyWatchersError
+from queuepool.web.live.hub import Hub, Patch, Render, TooManyWatchersError
 from queuepool.web.live.watcher import Watcher
 from queuepool.web.settings import WebSettings
 from queuepool.web.settings import words as parts
 from queuepool.web.source import Source
-from queuepool.web.verdict import verdict_of
+from queuepool.web.verdict import patch_of, verdict_of
 
 T = TypeVar("T")
 _KEEP_S = 2.0  # for the log, before the answer to an act goes out without it
@@ -60,7 +60,7 @@ class Desk:
 
     def __init__(self, settings: WebSettings, source: Source) -> None:
         self.settings, self.source = settings, source
-        self.board, self.hub = Board(), Hub()
+        self.board, self.hub = Board(), Hub(self._unread)
         self.watcher = Watcher(self.board, source.connect, self.hub.changed)
         self.masked = tuple(parts(settings.masked))
         self.at_end: list[Callable[[], None]] = []
@@ -126,13 +126,29 @@ class Desk:
         return Markup(self._templates.get_template(template).render(**known))  # noqa: S704 - escaped
 
     def live(self, name: str, render: Render, every_s: float | None = None) -> Response:
-        """Return a stream of updates."""
+        """Return a stream of updates; each has the first line as well."""
+
+        async def whole() -> Patch:
+            found = await render()
+            return {**self.first_line(), **found}
+
         try:
-            events = self.hub.stream(name, render, every_s)
+            events = self.hub.stream(name, whole, every_s)
         except TooManyWatchersError:
             return Response("too many viewers already\n", 503, {"retry-after": "10"})
         headers = {"x-accel-buffering": "no"}
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+    def first_line(self, unread: str = "") -> dict[str, str]:
+        """Return the first line as an update. unread: what of the page cannot be read, and why."""
+        return patch_of(verdict_of(self.board.look, time.time(), unread))
+
+    def _unread(self, name: str, error: Exception, last_s: float | None) -> Patch:
+        text = sentence_of(error)
+        trace = None if _is_expected(error) else error
+        _log.warning("%s cannot be updated: %s", words.clean(name, 200), text, exc_info=trace)
+        since = f" since {words.clock(round(last_s * 1000))}" if last_s else ""
+        return self.first_line(f"this page could not be updated{since}: {text}")
 
     # -- ask -------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from markupsafe import escape
+
 from queuepool.models import doctor
 from queuepool.models.durations import format_duration
 from queuepool.web.drawing import words
@@ -44,10 +46,15 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
 
 
-def verdict_of(look: Look, now_s: float) -> Verdict:
-    """Return what is wrong, the worst first."""
+def verdict_of(look: Look, now_s: float, unread: str = "") -> Verdict:
+    """Return what is wrong, the worst first.
+
+    unread: what of this one page cannot be read, and why; that comes before all else.
+    """
     order = {"bad": 0, "warning": 1, "note": 2}
     found = sorted(_findings(look, now_s), key=lambda one: order[one.severity])
+    if unread:
+        found.insert(0, Finding("bad", unread[:400]))
     worst = [one for one in found if one.severity != "note"]
     if not worst:
         unread = look.doctor is not None and not look.doctor.all_read
@@ -55,6 +62,12 @@ def verdict_of(look: Look, now_s: float) -> Verdict:
         return Verdict("good", text, tuple(found))
     more = f", and {len(worst) - 1} more" if len(worst) > 1 else ""
     return Verdict(worst[0].severity, f"{worst[0].text}{more}", tuple(found))
+
+
+def patch_of(verdict: Verdict) -> dict[str, str]:
+    """Return the first line as an update of a page."""
+    text = str(escape(words.clean(verdict.text)))
+    return {"verdict-text": text, "verdict@data-severity": verdict.severity}
 
 
 def _findings(look: Look, now_s: float) -> Iterator[Finding]:

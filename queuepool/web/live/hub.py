@@ -2,6 +2,8 @@
 
 Everybody who watches the same thing shares one channel: what changed is found and encoded once, and
 read from the servers, where that is needed, once. Of one event loop.
+
+    rendered --an error: the watchers are told, once--> failing --after a pause--> rendered again
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ from typing import Final
 
 Patch = Mapping[str, str]
 Render = Callable[[], Awaitable[Patch]]
+Failed = Callable[[str, Exception, float | None], Patch]
 
 MOST_WATCHERS: Final = 500
 _MOST_CHANNELS: Final = 200
 _QUIET_S: Final = 15.0  # after which an empty line tells that the stream lives
 _LONGEST_S: Final = 1800.0  # the browser asks again, with a session that may have ended
+_PAUSES_S = (0.5, 1.0, 2.0, 5.0)  # after errors, before the next try
 
 
 class TooManyWatchersError(Exception):
@@ -32,6 +36,7 @@ class _Channel:
     def __init__(self, render: Render) -> None:
         self.render = render
         self.patch: dict[str, str] = {}
+        self.rendered_s: float | None = None
         self.diff = ""
         self.step = 0
         self.watchers = 0
@@ -39,7 +44,11 @@ class _Channel:
 
     async def advance(self) -> None:
         """Render again, and let the watchers know if anything changed."""
-        found = await self.render()
+        await self.tell(await self.render())
+        self.rendered_s = time.time()
+
+    async def tell(self, found: Patch) -> None:
+        """Let the watchers know what of this differs from what they have."""
         changed = {name: text for name, text in found.items() if self.patch.get(name) != text}
         if not changed:
             return
@@ -51,9 +60,14 @@ class _Channel:
 
 
 class Hub:
-    """All channels. `changed` may be called by any thread, once `bind` was called."""
+    """All channels. `changed` may be called by any thread, once `bind` was called.
 
-    def __init__(self) -> None:
+    failed: called once when a channel cannot be rendered any more, with its name, the error, and
+    when it was last (None: never); returns what its watchers are told.
+    """
+
+    def __init__(self, failed: Failed = lambda _name, _error, _last_s: {}) -> None:
+        self._failed = failed
         self._channels: dict[str, _Channel] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
@@ -127,18 +141,32 @@ class Hub:
             step = channel.step
 
     async def _drive(self, name: str, channel: _Channel, every_s: float | None) -> None:
+        failures = 0
         try:
             while not self.closed:
                 news = self._news
-                await channel.advance()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(every_s or _QUIET_S):
-                        await (news.wait() if every_s is None else asyncio.Event().wait())
+                try:
+                    await channel.advance()
+                    failures = 0
+                except Exception as error:  # whatever it is: the next try may succeed
+                    if failures == 0:
+                        await channel.tell(self._failed(name, error, channel.rendered_s))
+                    failures += 1
+                await self._pause(news, every_s, failures)
                 if channel.watchers <= 0:
                     return
         finally:
             if self._channels.get(name) is channel:
                 del self._channels[name]
+
+    async def _pause(self, news: asyncio.Event, every_s: float | None, failures: int) -> None:
+        if failures:
+            pause_s = _PAUSES_S[min(failures, len(_PAUSES_S)) - 1]
+            await asyncio.sleep(max(pause_s, every_s or 0.0))
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(every_s or _QUIET_S):
+                await (news.wait() if every_s is None else asyncio.Event().wait())
 
     def close(self) -> None:
         """End all streams soon."""

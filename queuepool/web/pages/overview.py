@@ -18,7 +18,6 @@ from queuepool.web.drawing.charts import Chart, Line, chart
 from queuepool.web.live.board import POINTS, STEP_S, Look, name_of
 from queuepool.web.live.hub import Patch
 from queuepool.web.pages import moves
-from queuepool.web.verdict import verdict_of
 
 _CELLS = 64  # up to so many, cells of the strip are large
 _ERRORS, _GROUPS, _TENANTS, _DECISIONS = 5, 6, 6, 8
@@ -142,25 +141,13 @@ def level(place: Any) -> str:
 
 async def _patch(desk: Desk) -> Patch:
     look = desk.board.look
-    verdict = verdict_of(look, time.time())
-    found = {
-        "verdict-text": str(words.clean(verdict.text)),
-        "verdict@data-severity": verdict.severity,
-        "strip%": " ".join(level(p) for p in look.places),
-    }
-    found = {name: _escaped(text) for name, text in found.items()}
+    found = {"strip%": " ".join(level(p) for p in look.places)}
     found |= {f"t-{name}": text for name, text in tiles(look).items()}
     for one in charts_of(desk):
         found |= one.patch()
     if len(look.places) <= _CELLS:
         found |= {f"b-{name}": backlog for name, _, backlog in cells(look)}
     return found
-
-
-def _escaped(text: str) -> str:
-    from markupsafe import escape
-
-    return str(escape(text))
 
 
 async def _asked(desk: Desk) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -29,6 +30,7 @@ _CHARTS = (
     ("wait", "Wait of the oldest job", (Line("oldest", "oldest", "a"),), words.seconds),
 )  # fmt: skip
 _RUNNING, _DECISIONS = 12, 50
+_SOON_S = 2.0  # numbers do not wait longer for decisions
 _MARKED = ("backlog", "workers")
 
 
@@ -47,14 +49,8 @@ def routes(desk: Desk) -> list[Route]:
         )  # fmt: skip
 
     async def live(request: Request) -> Response:
-        place, name = _found(desk, request)
-
-        async def render() -> Patch:
-            now = desk.board.look.index.get(name, place)
-            decisions = await desk.cached(f"decisions {name}", 2.0, lambda: _decisions(desk, now))
-            return _patch(desk, now, name, decisions)
-
-        return desk.live(f"partition {name}", render)
+        _, name = _found(desk, request)
+        return desk.live(f"partition {name}", lambda: _rendered(desk, name))
 
     async def act(request: Request) -> Response:
         place, name = _found(desk, request)
@@ -72,6 +68,29 @@ def routes(desk: Desk) -> list[Route]:
         acting = Route(f"{path}/act/{{what}}", act, methods=["POST"])
         found += [Route(f"{path}/live", live), acting, Route(path, show)]
     return found
+
+
+async def _rendered(desk: Desk, name: str) -> Patch:
+    place = desk.board.look.index.get(name)
+    if place is None:
+        return desk.first_line(f"partition {name} is not observed any more")
+    decisions, unread = await _latest(desk, place)
+    return _patch(desk, place, name, decisions) | desk.first_line(unread)
+
+
+async def _latest(desk: Desk, place: Any) -> tuple[list[Any] | None, str]:
+    """Return the decisions, None if they cannot be read; and what is old on the page, and why."""
+    name = name_of(place)
+    unread = f"partition {name} has not been observed recently" if place.stale else ""
+    asked = desk.cached(f"decisions {name}", 2.0, lambda: _decisions(desk, place))
+    try:
+        return await asyncio.wait_for(asked, _SOON_S), unread
+    except Exception as error:  # the rest moves nevertheless
+        late = isinstance(error, TimeoutError)
+        why = f"no answer within {_SOON_S:g} s" if late else sentence_of(error)
+        if desk.board.look.is_live:  # else the first line says so already
+            unread = unread or f"decisions cannot be read: {why}"
+        return None, unread
 
 
 def _found(desk: Desk, request: Request) -> tuple[Any, str]:
@@ -145,12 +164,13 @@ def _marks(desk: Desk, decisions: list[Any]) -> str:
     return "".join(found[:12])
 
 
-def _patch(desk: Desk, place: Any, name: str, decisions: list[Any]) -> Patch:
+def _patch(desk: Desk, place: Any, name: str, decisions: list[Any] | None) -> dict[str, str]:
     found = {f"t-{one}": text for one, text in tiles(place).items()}
     found |= {f"l-{one}": n for one, _, n in lanes(place)}
     for one in charts_of(desk, name):
         found |= one.patch()
-    found |= {f"p-{one}-marks": _marks(desk, decisions) for one in _MARKED}
+    if decisions is not None:
+        found |= {f"p-{one}-marks": _marks(desk, decisions) for one in _MARKED}
     return found
 
 
