@@ -125,7 +125,9 @@ class Desk:
         """Return a template as safe text."""
         return Markup(self._templates.get_template(template).render(**known))  # noqa: S704 - escaped
 
-    def live(self, name: str, render: Render, every_s: float | None = None) -> Response:
+    def live(
+        self, request: Request, name: str, render: Render, every_s: float | None = None
+    ) -> Response:
         """Return a stream of updates; each has the first line as well."""
 
         async def whole() -> Patch:
@@ -133,7 +135,7 @@ class Desk:
             return {**self.first_line(), **found}
 
         try:
-            events = self.hub.stream(name, whole, every_s)
+            events = self.hub.stream(name, whole, every_s, request.state.user.name)
         except TooManyWatchersError:
             return Response("too many viewers already\n", 503, {"retry-after": "10"})
         headers = {"x-accel-buffering": "no"}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final
@@ -21,6 +22,8 @@ Failed = Callable[[str, Exception, float | None], Patch]
 
 MOST_WATCHERS: Final = 500
 _MOST_CHANNELS: Final = 200
+_SHARE: Final = 2  # one user has at most half of either
+_ALWAYS: Final = "overview"  # the channel for which there is always room
 _QUIET_S: Final = 15.0  # after which an empty line tells that the stream lives
 _LONGEST_S: Final = 1800.0  # the browser asks again, with a session that may have ended
 _PAUSES_S = (0.5, 1.0, 2.0, 5.0)  # after errors, before the next try
@@ -39,8 +42,19 @@ class _Channel:
         self.rendered_s: float | None = None
         self.diff = ""
         self.step = 0
-        self.watchers = 0
+        self.users: Counter[str] = Counter()
         self.moved = asyncio.Condition()
+
+    @property
+    def watchers(self) -> int:
+        """Return how many watch it."""
+        return self.users.total()
+
+    def leave(self, who: str) -> None:
+        """Forget a watcher; whoever was the last still counts as its user until it ends."""
+        self.users[who] -= 1
+        if self.watchers:
+            self.users = +self.users
 
     async def advance(self) -> None:
         """Render again, and let the watchers know if anything changed."""
@@ -91,22 +105,28 @@ class Hub:
         self._news = asyncio.Event()
 
     def stream(
-        self, name: str, render: Render, every_s: float | None = None
+        self, name: str, render: Render, every_s: float | None = None, who: str = ""
     ) -> AsyncGenerator[str, None]:
         """Return the events of a channel: all of it, then what changes.
 
-        every_s: how often it is rendered; None: when the board changes.
+        every_s: how often it is rendered; None: when the board changes. who: the user.
         Raises TooManyWatchersError.
         """
-        channel = self._channels.get(name)
-        if self.watchers >= MOST_WATCHERS or (
-            channel is None and len(self._channels) >= _MOST_CHANNELS
-        ):
+        if not self._has_room(name, who):
             raise TooManyWatchersError
-        return self._stream(name, render, every_s)
+        return self._stream(name, render, every_s, who)
+
+    def _has_room(self, name: str, who: str) -> bool:
+        his = {n: one.users[who] for n, one in self._channels.items() if who in one.users}
+        if self.watchers >= MOST_WATCHERS or sum(his.values()) >= MOST_WATCHERS // _SHARE:
+            return False
+        if name == _ALWAYS or name in his:
+            return True
+        is_full = name not in self._channels and len(self._channels) >= _MOST_CHANNELS
+        return not is_full and len(his) < _MOST_CHANNELS // _SHARE
 
     async def _stream(
-        self, name: str, render: Render, every_s: float | None
+        self, name: str, render: Render, every_s: float | None, who: str
     ) -> AsyncGenerator[str, None]:
         channel = self._channels.get(name)
         if channel is None:
@@ -114,13 +134,13 @@ class Hub:
             task = asyncio.create_task(self._drive(name, channel, every_s))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        channel.watchers += 1
+        channel.users[who] += 1
         self.watchers += 1
         try:
             async for event in self._events(channel):
                 yield event
         finally:
-            channel.watchers -= 1
+            channel.leave(who)
             self.watchers -= 1
 
     async def _events(self, channel: _Channel) -> AsyncGenerator[str, None]:

@@ -92,7 +92,7 @@ class _Pages:
         async def render() -> Patch:
             return _patch(bulk)
 
-        return self._desk.live(f"bulk {bulk.name}", render, 0.5)
+        return self._desk.live(request, f"bulk {bulk.name}", render, 0.5)
 
     async def stop(self, request: Request) -> Response:
         bulk = self._found(request)

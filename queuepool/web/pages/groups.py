@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -14,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from queuepool.client.group import TaskGroup
+from queuepool.errors import UnavailableError
 from queuepool.errors.escaping import key_bytes_of
 from queuepool.models import GroupStatus
 from queuepool.models.eta import Eta
@@ -53,9 +55,7 @@ async def _known(desk: Desk) -> dict[str, Any]:
 async def _show(desk: Desk, request: Request) -> Response:
     key, tenant = _asked(request)
     group = await desk.off_loop(lambda: _group(desk, key, tenant))
-    status = await desk.off_loop(group.status)
-    if status.total == 0 and not status.has_settings:
-        raise HTTPException(404, f"no jobs are known of the group {words.clean(key, 200)}")
+    status = await desk.off_loop(lambda: _known_status(group, key))
     errors = await desk.cached(f"errors of {tenant} {key}", 5.0, lambda: _errors(desk, key, tenant))
     number = group.partition.number
     lanes = await desk.cached(f"lanes of {number}", 2.0, lambda: _lanes(group))
@@ -65,6 +65,22 @@ async def _show(desk: Desk, request: Request) -> Response:
         partition=number, lanes=lanes, times=times_of(runs), bars=bars(status),
         progress=f"{status.progress:.1%}", address=_address(key, tenant), states=states(status),
     )  # fmt: skip
+
+
+async def _live(desk: Desk, request: Request) -> Response:
+    key, tenant = _asked(request)
+    group = await desk.off_loop(lambda: _group(desk, key, tenant))
+    with suppress(UnavailableError):  # the page tells that, and goes on later
+        await desk.off_loop(lambda: _known_status(group, key))
+    past: list[tuple[float, int]] = []
+
+    async def render() -> Patch:
+        eta, status = await desk.off_loop(lambda: (group.eta(over_s=1.0), group.status()))
+        past.append((time.monotonic(), status.total - status.left))
+        del past[:-10]
+        return _patch(status, eta, _rate(past))
+
+    return desk.live(request, f"group {tenant} {key}", render, _LOOK_S)
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -77,17 +93,7 @@ def routes(desk: Desk) -> list[Route]:
         return await _show(desk, request)
 
     async def live(request: Request) -> Response:
-        key, tenant = _asked(request)
-        group = await desk.off_loop(lambda: _group(desk, key, tenant))
-        past: list[tuple[float, int]] = []
-
-        async def render() -> Patch:
-            eta, status = await desk.off_loop(lambda: (group.eta(over_s=1.0), group.status()))
-            past.append((time.monotonic(), status.total - status.left))
-            del past[:-10]
-            return _patch(status, eta, _rate(past))
-
-        return desk.live(f"group {tenant} {key}", render, _LOOK_S)
+        return await _live(desk, request)
 
     async def act(request: Request) -> Response:
         key, tenant = _asked(request)
@@ -121,6 +127,13 @@ def _address(key: str, tenant: str) -> str:
 
 def _group(desk: Desk, key: str, tenant: str) -> TaskGroup:
     return desk.source.pool.group(key_bytes_of(key), tenant=tenant or None)
+
+
+def _known_status(group: TaskGroup, key: str) -> GroupStatus:
+    status = group.status()
+    if status.total == 0 and not status.has_settings:
+        raise HTTPException(404, f"no jobs are known of the group {words.clean(key, 200)}")
+    return status
 
 
 def _at_work(desk: Desk) -> list[tuple[str, str, int]]:

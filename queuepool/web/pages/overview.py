@@ -53,8 +53,8 @@ def routes(desk: Desk) -> list[Route]:
         }
         return desk.page(request, "overview.html", **known)
 
-    async def live(_: Request) -> Response:
-        return desk.live("overview", lambda: _patch(desk))
+    async def live(request: Request) -> Response:
+        return desk.live(request, "overview", lambda: _patch(desk))
 
     async def pause(request: Request) -> Response:
         return await _switch_all(desk, request, on=True)

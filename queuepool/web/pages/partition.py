@@ -50,7 +50,7 @@ def routes(desk: Desk) -> list[Route]:
 
     async def live(request: Request) -> Response:
         _, name = _found(desk, request)
-        return desk.live(f"partition {name}", lambda: _rendered(desk, name))
+        return desk.live(request, f"partition {name}", lambda: _rendered(desk, name))
 
     async def act(request: Request) -> Response:
         place, name = _found(desk, request)

@@ -17,9 +17,9 @@ from queuepool.models.doctor import Finding, Severity, Verdict
 from queuepool.rpc.v1 import decision_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.web.live import hub as streams
-from queuepool.web.live.hub import Hub
+from queuepool.web.live.hub import Hub, TooManyWatchersError
 from queuepool.web.pages import groups, partition
-from tests.unit.web.conftest import OPERATOR, MakeSite, Site
+from tests.unit.web.conftest import OPERATOR, Browser, MakeSite, Site
 from tests.unit.web.coordinator import state
 
 Next = Callable[[], Awaitable[dict[str, str]]]
@@ -139,6 +139,80 @@ def test_a_group_page_says_that_it_cannot_be_read_and_goes_on_when_it_can(
         watch(site, groups, "/group/live", test, "key=mails")
 
     assert [r.getMessage()[:30] for r in caplog.records] == ["group  mails cannot be updated"]
+
+
+def test_one_user_leaves_room_for_others_and_the_overview_always_has_a_place() -> None:
+    async def render() -> dict[str, str]:
+        return {"a": "1"}
+
+    async def run() -> None:
+        hub = Hub()
+        hub.bind()
+        opened = []
+
+        async def watches(name: str, who: str) -> bool:
+            try:
+                opened.append(hub.stream(name, render, who=who))
+            except TooManyWatchersError:
+                return False
+            await patch_of(opened[-1])
+            return True
+
+        mine = [await watches(f"group {n}", "vera") for n in range(101)]
+        assert mine.count(True) == 100
+        assert not mine[-1]
+        assert await watches("group 7", "vera")  # which is one of his
+        assert await watches("overview", "vera")
+        assert all([await watches(f"partition {n}", "ada") for n in range(99)])
+        assert not await watches("partition 99", "zoe")  # no room for anybody
+        assert await watches("group 7", "zoe")
+        for events in opened[:100]:
+            await events.aclose()
+        assert not await watches("group 100", "vera")  # what he has left ends only soon
+        hub.changed()
+        await asyncio.sleep(0.05)
+        assert await watches("group 100", "vera")
+        for events in opened:
+            await events.aclose()
+
+    asyncio.run(run())
+
+
+def test_one_user_cannot_have_all_streams_of_a_channel() -> None:
+    async def render() -> dict[str, str]:
+        return {"a": "1"}
+
+    async def run() -> None:
+        hub = Hub()
+        hub.bind()
+        opened = [hub.stream("overview", render, who="vera") for _ in range(250)]
+        for events in opened:
+            await patch_of(events)
+        with pytest.raises(TooManyWatchersError):
+            hub.stream("overview", render, who="vera")
+        hub.stream("overview", render, who="ada")
+        for events in opened:
+            await events.aclose()
+
+    asyncio.run(run())
+
+
+def test_a_group_that_nobody_knows_has_no_stream(
+    site: Site, viewer: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert viewer.get("/group/live?key=nosuch1").status_code == 404
+    monkeypatch.setattr(groups, "_LOOK_S", 0.01)
+    site.pool.enqueue("send", {}, partition_key="mails")
+
+    def away(*_given: Any) -> Any:
+        raise AWAY
+
+    monkeypatch.setattr(type(site.pool.group("mails")), "status", away)
+
+    async def test(update: Next) -> None:
+        assert "server main: no answer" in (await update())["verdict-text"]
+
+    watch(site, groups, "/group/live", test, "key=mails")  # it goes on when there is an answer
 
 
 def test_a_partition_page_follows_the_verdict(site: Site) -> None:
