@@ -81,7 +81,8 @@ class Tokens:
         if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdecimal()):
             return None
         one = next((known for known in self._known if known.id == parts[0]), None)
-        if one is None or not hmac.compare_digest(_mac(one.key, text), mac.encode().decode()):
+        given = mac.encode("utf-8", "replace")
+        if one is None or not hmac.compare_digest(_mac(one.key, text).encode(), given):
             return None
         return one.user if int(parts[1]) > self._now_s() else None
 

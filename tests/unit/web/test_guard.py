@@ -72,6 +72,14 @@ def test_no_cookie_of_others_opens_a_session(cookie: str) -> None:
     assert Tokens([("ada", OPERATOR)], []).open(cookie) is None
 
 
+@pytest.mark.parametrize("mac", ["éé", "\udce9", ""])
+def test_a_session_with_another_signature_is_none(mac: str) -> None:
+    tokens = Tokens([("ada", OPERATOR)], [])
+    text, _, _ = tokens.session(OPERATOR).rpartition(".")
+
+    assert tokens.open(f"{text}.{mac}") is None
+
+
 def test_a_viewer_cannot_act_and_sees_no_forms_for_it(
     viewer: Browser, caplog: pytest.LogCaptureFixture
 ) -> None:
