@@ -46,7 +46,7 @@ class _Pages:
         try:
             if what not in WORDS:
                 raise RefusedError("choose what to do")
-            wanted = await self._desk.off_loop(lambda: count(self._desk.source.pool, what, given))
+            wanted = await self._desk.off_loop(lambda: count(self._desk.source.reads, what, given))
         except Exception as error:  # shown where it was typed
             problem = sentence_of(error)
         back = "/find?" + urlencode(given)

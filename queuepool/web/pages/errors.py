@@ -25,7 +25,7 @@ def routes(desk: Desk) -> list[Route]:
     """Return the addresses of this page."""
 
     async def show(request: Request) -> Response:
-        found = await desk.cached("errors", 3.0, desk.source.pool.inspect.errors, stale_s=STALE_S)
+        found = await desk.cached("errors", 3.0, desk.source.reads.inspect.errors, stale_s=STALE_S)
         lately = await desk.cached("trends", 5.0, lambda: _trends(desk), stale_s=STALE_S)
         shown, pages = paged(found, _SHOWN, request.query_params)
         most = max((max(lately.of(one.fingerprint)) for one in shown), default=1)
@@ -41,7 +41,7 @@ def routes(desk: Desk) -> list[Route]:
 
 
 def _trends(desk: Desk) -> Trends:
-    found = list(islice(desk.source.pool.inspect.find(JobState.DEAD), _LATEST + 1))
+    found = list(islice(desk.source.reads.inspect.find(JobState.DEAD), _LATEST + 1))
     now_ms = round(time.time() * 1000)
     return trends(found[:_LATEST], now_ms, are_all=len(found) <= _LATEST)
 

@@ -96,7 +96,7 @@ def _find(desk: Desk, given: Mapping[str, str], most: int) -> tuple[list[Any], i
     Also, if that took too long, at how many jobs it looked instead of all.
     """
     state, where = where_of(given)
-    pool, end_s = desk.source.pool, time.monotonic() + _LONGEST_S
+    pool, end_s = desk.source.reads, time.monotonic() + _LONGEST_S
     walk = pool.carry_out(pool.inspect.walk(state, where))
     found: list[Any] = []
     while len(found) <= most and not walk.is_over:
@@ -112,12 +112,12 @@ async def _searched(desk: Desk, request: Request, text: str) -> Response:
 
     def meaning() -> str:
         try:
-            if desk.source.pool.status(text).state is not JobState.UNKNOWN:
+            if desk.source.reads.status(text).state is not JobState.UNKNOWN:
                 return jobs.address(text)
         except InvalidInputError:
             pass  # no id looks like that
         try:
-            status = desk.source.pool.group(key_bytes_of(text)).status()
+            status = desk.source.reads.group(key_bytes_of(text)).status()
             if status.total or status.has_settings:
                 return "/group?" + urlencode({"key": text})
         except InvalidInputError:

@@ -21,7 +21,7 @@ def routes(desk: Desk) -> list[Route]:
     """Return the addresses of these pages."""
 
     def first() -> tuple[list[BatchLine], int]:
-        pool = desk.source.pool
+        pool = desk.source.reads
         return pool.carry_out(listed(pool.config, _SHOWN))
 
     async def index(request: Request) -> Response:
@@ -30,7 +30,7 @@ def routes(desk: Desk) -> list[Route]:
 
     async def show(request: Request) -> Response:
         name = request.query_params.get("name", "")
-        tree = await desk.off_loop(lambda: desk.source.pool.batch(name).tree())
+        tree = await desk.off_loop(lambda: desk.source.reads.batch(name).tree())
         if tree.status.state is BatchState.UNKNOWN:
             raise HTTPException(404, "there is no such batch: it has expired or never existed")
         return desk.page(request, "flow.html", tree=tree, address=_address(name))

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from queuepool.client.group import TaskGroup
+from queuepool.client.pool import QueuePool
 from queuepool.errors import UnavailableError
 from queuepool.errors.escaping import key_bytes_of
 from queuepool.models import GroupStatus
@@ -54,7 +55,7 @@ async def _known(desk: Desk) -> dict[str, Any]:
 
 async def _show(desk: Desk, request: Request) -> Response:
     key, tenant = _asked(request)
-    group = await desk.off_loop(lambda: _group(desk, key, tenant))
+    group = await desk.off_loop(lambda: _group(desk.source.reads, key, tenant))
     status = await desk.off_loop(lambda: _known_status(group, key))
     errors = await desk.cached(f"errors of {tenant} {key}", 5.0, lambda: _errors(desk, key, tenant))
     number = group.partition.number
@@ -69,7 +70,7 @@ async def _show(desk: Desk, request: Request) -> Response:
 
 async def _live(desk: Desk, request: Request) -> Response:
     key, tenant = _asked(request)
-    group = await desk.off_loop(lambda: _group(desk, key, tenant))
+    group = await desk.off_loop(lambda: _group(desk.source.reads, key, tenant))
     with suppress(UnavailableError):  # the page tells that, and goes on later
         await desk.off_loop(lambda: _known_status(group, key))
     past: list[tuple[float, int]] = []
@@ -125,8 +126,8 @@ def _address(key: str, tenant: str) -> str:
     return "/group?" + urlencode({"key": key} | ({"tenant": tenant} if tenant else {}))
 
 
-def _group(desk: Desk, key: str, tenant: str) -> TaskGroup:
-    return desk.source.pool.group(key_bytes_of(key), tenant=tenant or None)
+def _group(pool: QueuePool, key: str, tenant: str) -> TaskGroup:
+    return pool.group(key_bytes_of(key), tenant=tenant or None)
 
 
 def _known_status(group: TaskGroup, key: str) -> GroupStatus:
@@ -137,12 +138,12 @@ def _known_status(group: TaskGroup, key: str) -> GroupStatus:
 
 
 def _at_work(desk: Desk) -> list[tuple[str, str, int]]:
-    counts = Counter(one.job.group for one in desk.source.pool.inspect.running(most=5000))
+    counts = Counter(one.job.group for one in desk.source.reads.inspect.running(most=5000))
     return [(words.key(g), words.tenant(g), n) for g, n in counts.most_common(_LISTED)]
 
 
 def _errors(desk: Desk, key: str, tenant: str) -> list[Any]:
-    found = desk.source.pool.inspect.find(
+    found = desk.source.reads.inspect.find(
         "dead", partition_key=key_bytes_of(key), tenant=tenant or None
     )
     return [job for job, _ in zip(found, range(_ERRORS), strict=False)]
@@ -224,7 +225,7 @@ def _switch(desk: Desk, key: str, tenant: str, reason: str, *, on: bool) -> bool
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     if tenant:  # the API takes keys alone
-        group = _group(desk, key, tenant)
+        group = _group(desk.source.pool, key, tenant)
         return group.hold() if on else group.release()
     raw, client = key_bytes(key_bytes_of(key)), desk.source.client
     if on:
@@ -243,7 +244,7 @@ def _release(desk: Desk, key: str, tenant: str, _asked: Any, reason: str) -> str
 
 
 def _cancel(desk: Desk, key: str, tenant: str, _asked: Any, _reason: str) -> str:
-    cancelled, asked = _group(desk, key, tenant).cancel()
+    cancelled, asked = _group(desk.source.pool, key, tenant).cancel()
     return f"{cancelled:,} jobs were cancelled; {asked:,} running ones were asked to stop."
 
 
@@ -264,7 +265,7 @@ def _configure(desk: Desk, key: str, tenant: str, asked: Any, reason: str) -> st
     if not wanted:
         raise RefusedError("nothing was set: the form was empty")
     if tenant:
-        changed = _group(desk, key, tenant).configure(**wanted)
+        changed = _group(desk.source.pool, key, tenant).configure(**wanted)
     else:
         request = api.ConfigureGroupRequest(
             partition_key=key_bytes(key_bytes_of(key)), reason=reason, **wanted

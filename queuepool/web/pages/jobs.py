@@ -90,7 +90,7 @@ def may_see_payloads(desk: Desk, request: Request) -> bool:
 
 def look(desk: Desk, job_id: str, key: str) -> Known:
     """Return everything that is known of a job. Raises QueuePoolError."""
-    pool, at = desk.source.pool, key_bytes_of(key) if key else None
+    pool, at = desk.source.reads, key_bytes_of(key) if key else None
     status = pool.status(job_id, partition_key=at)
     runs = pool.inspect.history(job_id, partition_key=at)
     payload, trace = None, None

@@ -69,4 +69,4 @@ async def _soon(desk: Desk, name: str, ask: Callable[[], list[LogEntry]]) -> lis
 
 
 def _read(desk: Desk, kinds: Collection[str], most: int) -> list[LogEntry]:
-    return desk.source.pool.log(kinds=kinds, most=most)[::-1]
+    return desk.source.reads.log(kinds=kinds, most=most)[::-1]

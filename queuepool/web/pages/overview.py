@@ -157,7 +157,7 @@ async def _asked(desk: Desk) -> dict[str, Any]:
         "decisions": (2.0, lambda: _decisions(desk)),
         "groups": (5.0, lambda: _groups(desk)),
         "tenants": (5.0, lambda: largest_tenants(desk, _TENANTS)),
-        "errors": (10.0, lambda: desk.source.pool.inspect.errors(sample=_SAMPLE)[:_ERRORS]),
+        "errors": (10.0, lambda: desk.source.reads.inspect.errors(sample=_SAMPLE)[:_ERRORS]),
     }
     answers = await asyncio.gather(
         *(
@@ -194,5 +194,5 @@ def largest_tenants(desk: Desk, most: int) -> list[Any]:
 
 def _groups(desk: Desk) -> list[tuple[str, str, int]]:
     """Return (key, tenant, running jobs) of groups that run most, of the jobs that run."""
-    counts = Counter(one.job.group for one in desk.source.pool.inspect.running(most=1000))
+    counts = Counter(one.job.group for one in desk.source.reads.inspect.running(most=1000))
     return [(words.key(group), words.tenant(group), n) for group, n in counts.most_common(_GROUPS)]

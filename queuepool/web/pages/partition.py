@@ -216,7 +216,7 @@ def _why(desk: Desk, place: Any) -> list[str]:
 
 def _running(desk: Desk, place: Any) -> list[Any]:
     wanted = place.pool or DEFAULT_POOL
-    found = desk.source.pool.inspect.running(partition=place.partition, most=200)
+    found = desk.source.reads.inspect.running(partition=place.partition, most=200)
     return [one for one in found if (one.job.pool or DEFAULT_POOL) == wanted][:_RUNNING]
 
 

@@ -20,7 +20,7 @@ def routes(desk: Desk) -> list[Route]:
     """Return the addresses of this page."""
 
     async def show(request: Request) -> Response:
-        found = await desk.cached("schedules", 1.0, desk.source.pool.schedules.list)
+        found = await desk.cached("schedules", 1.0, desk.source.reads.schedules.list)
         now_ms, wanted = round(time.time() * 1000), request.query_params.get("name", "").strip()
         named = [one for one in found if wanted in one.name]
         shown, pages = paged(named, _SHOWN, request.query_params)

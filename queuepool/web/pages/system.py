@@ -114,7 +114,7 @@ async def memory(desk: Desk) -> dict[str, ServerFigures]:
     """Return what each server tells of its memory and its disk; nothing if they do not answer."""
 
     def ask() -> dict[str, ServerFigures]:
-        pool = desk.source.pool
+        pool = desk.source.reads
         return {one.name: one for one in pool.carry_out(ask_servers(pool.config))}
 
     try:

@@ -123,7 +123,7 @@ def test_a_group_page_says_that_it_cannot_be_read_and_goes_on_when_it_can(
         def away(*_given: Any) -> Any:
             raise AWAY
 
-        group = really(site.desk, "mails", "")
+        group = really(site.pool, "mails", "")
         monkeypatch.setattr(type(group), "status", away)
         told = await update()
         assert told["verdict@data-severity"] == "bad"

@@ -1,0 +1,63 @@
+"""Pages while a server, or the coordinator, is away: they say so, and soon."""
+
+import socket
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from queuepool.errors import UnavailableError
+from queuepool.testing.server import MemoryServer
+from queuepool.web.source import Source
+from tests.unit.web.conftest import VIEWER, MakeSite, Site
+
+READS = (
+    *("/find?state=dead", "/find?q=words", "/errors", "/schedules", "/flows", "/flow?name=b1-x"),
+    *("/log", "/group?key=mails", "/job?id=0123456789abcdef", "/groups", "/partition/1"),
+)
+
+
+@pytest.fixture
+def site(make_site: MakeSite) -> Site:
+    made = make_site()
+    made.pool.config = replace(made.pool.config, retry_for_s=8.0)  # as producers do
+    made.pool._network.config = made.pool.config
+    return made
+
+
+def test_no_page_waits_as_long_for_a_server_that_is_away_as_a_producer_does(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    viewer = site.browser(VIEWER)
+
+    def away(*_given: Any) -> Any:
+        raise UnavailableError("server memory: no answer")
+
+    for name in ("run", "run_many"):
+        monkeypatch.setattr(MemoryServer, name, away)
+    took = {}
+    for path in READS:
+        began_s = time.monotonic()
+        answer = viewer.get(path)
+        took[path] = time.monotonic() - began_s
+        assert answer.status_code in (200, 400, 503), path
+
+    assert {path: s for path, s in took.items() if s > 3} == {}
+
+
+def test_reads_have_connections_that_wait_shortly_and_acts_those_of_the_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("QUEUEPOOL_URL", f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        source = Source()
+        began_s = time.monotonic()
+        with pytest.raises(UnavailableError):
+            source.reads.schedules.list()
+        took_s = time.monotonic() - began_s
+        acts = source.pool.config
+        source.close()
+
+    assert took_s < 6  # the route, and the question
+    assert (acts.timeout_s, acts.retry_for_s) == (5.0, 10.0)
