@@ -41,7 +41,7 @@ from queuepool.web.pages import (
     system,
 )
 from queuepool.web.settings import WebSettings
-from queuepool.web.source import Source
+from queuepool.web.source import NoCoordinatorError, Source
 
 PAGES = (
     *(login, overview, partition, groups, jobs, find, errors, bulks),
@@ -97,7 +97,8 @@ def _status_of(error: Exception) -> int:
         return error.status_code
     if isinstance(error, InvalidInputError):
         return 400
-    return 503 if isinstance(error, UnavailableError | grpc.RpcError) else 500
+    is_away = isinstance(error, UnavailableError | NoCoordinatorError | grpc.RpcError)
+    return 503 if is_away else 500
 
 
 async def _static(request: Request) -> Response:

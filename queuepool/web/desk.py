@@ -29,7 +29,7 @@ from queuepool.web.live.hub import Hub, Patch, Render, TooManyWatchersError
 from queuepool.web.live.watcher import Watcher
 from queuepool.web.settings import WebSettings
 from queuepool.web.settings import words as parts
-from queuepool.web.source import Source
+from queuepool.web.source import NoCoordinatorError, Source
 from queuepool.web.verdict import patch_of, verdict_of
 
 T = TypeVar("T")
@@ -240,10 +240,19 @@ def sentence_of(error: Exception) -> str:
     import grpc
 
     if isinstance(error, grpc.RpcError):
-        code, details = error.code(), error.details() or ""
-        away = code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-        return "no coordinator responds" if away else f"the coordinator refused: {details}"
+        refused = f"the coordinator refused: {error.details() or ''}"
+        return "no coordinator responds" if is_away(error) else refused
     return f"{type(error).__name__}: {error}"
+
+
+def is_away(error: Exception) -> bool:
+    """Return whether an error says that there is no coordinator, or that it does not answer."""
+    import grpc
+
+    away = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+    if isinstance(error, grpc.RpcError):
+        return error.code() in away
+    return isinstance(error, NoCoordinatorError)
 
 
 def _is_expected(error: Exception) -> bool:

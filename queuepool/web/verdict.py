@@ -14,9 +14,8 @@ from markupsafe import escape
 from queuepool.models import doctor
 from queuepool.models.durations import format_duration
 from queuepool.web.drawing import words
-from queuepool.web.live.board import Look, name_of
+from queuepool.web.live.board import STALE_S, Look, name_of
 
-_STALE_S = 10.0
 _SHOWN = 5
 _BAD: Final = {
     doctor.Severity.CRITICAL: "bad",
@@ -74,7 +73,7 @@ def _findings(look: Look, now_s: float) -> Iterator[Finding]:
     if look.problem:
         since = f"; the data shown is {format_duration(now_s - look.at_s)} old" if look.at_s else ""
         yield Finding("bad", f"{look.problem}{since}"[:400], "queuepool coordinator")
-    elif now_s - look.at_s > _STALE_S:
+    elif now_s - look.at_s > STALE_S:
         yield Finding("bad", f"no data for {format_duration(now_s - look.at_s)}")
     if look.doctor is not None:
         yield from map(_of_doctor, look.doctor.findings)

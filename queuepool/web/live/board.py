@@ -17,6 +17,7 @@ from queuepool.web.live.history import Ring
 
 STEP_S: Final = 5.0  # of charts
 POINTS: Final = 60
+STALE_S: Final = 10.0  # after which an observation is old
 _ROWS: Final = 330  # observations that are kept, one a second at most
 _COARSE: Final = 70  # and of each partition, one in STEP_S
 TOTALS: Final = (
@@ -44,6 +45,10 @@ class Look:
     def is_live(self) -> bool:
         """Return whether a coordinator answers."""
         return self.cluster is not None and not self.problem
+
+    def is_fresh(self, now_s: float) -> bool:
+        """Return whether one answers, and has done so lately."""
+        return self.is_live and now_s - self.at_s <= STALE_S
 
     def sum(self, name: str) -> int:
         """Return the sum of a number over all partitions and pools."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from itertools import islice
 from typing import Any
 
+import grpc
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,8 +15,9 @@ from starlette.routing import Route
 from queuepool.models import Limit, LimitStatus
 from queuepool.models.durations import parse_duration
 from queuepool.models.limits import allows
-from queuepool.web.desk import Desk, RefusedError, fields, reason_of
+from queuepool.web.desk import Desk, RefusedError, fields, is_away, reason_of
 from queuepool.web.drawing.paging import paged
+from queuepool.web.source import NoCoordinatorError
 
 _SHOWN, _READ, _AT_ONCE = 50, 1_000, 200
 
@@ -46,10 +50,26 @@ def routes(desk: Desk) -> list[Route]:
 
 
 def _list(desk: Desk) -> tuple[list[LimitStatus], bool]:
-    """Return the limits, those for which most jobs wait first, and whether more were not read."""
+    """Return the limits, those for which most jobs wait first, and whether more were not read.
+
+    A coordinator is asked if one answers: that costs the servers least.
+    """
+    try:
+        found, more = _of_coordinator(desk)
+    except (NoCoordinatorError, grpc.RpcError) as error:
+        if not is_away(error):
+            raise
+        found = list(islice(desk.source.reads.limits.list(), _READ + 1))
+        found, more = found[:_READ], len(found) > _READ
+    return sorted(found, key=lambda one: (-one.parked, one.name)), more
+
+
+def _of_coordinator(desk: Desk) -> tuple[list[LimitStatus], bool]:
     from queuepool.rpc.limits import status_of
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
+    if not desk.board.look.is_fresh(time.time()):  # do not wait for one that is silent
+        raise NoCoordinatorError
     found, token = list[LimitStatus](), ""
     while len(found) < _READ:
         request = api.ListLimitsRequest(page_size=_AT_ONCE, page_token=token)
@@ -57,7 +77,7 @@ def _list(desk: Desk) -> tuple[list[LimitStatus], bool]:
         found += map(status_of, answer.limits)
         if not (token := answer.next_page_token):
             break
-    return sorted(found, key=lambda one: (-one.parked, one.name)), bool(token)
+    return found, bool(token)
 
 
 def _set(desk: Desk, name: str, asked: Any, reason: str) -> str:

@@ -4,6 +4,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import grpc
+
 from queuepool.rpc.v1 import cluster_pb2, partition_pb2, policy_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 
@@ -31,6 +33,16 @@ class Stream:
 
     def cancel(self) -> None:
         self._ended.set()
+
+
+class Away(grpc.RpcError):
+    """What a call to a coordinator raises that is there no more."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNAVAILABLE
+
+    def details(self) -> str:
+        return ""
 
 
 class FakeCoordinator:

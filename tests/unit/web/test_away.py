@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from queuepool.errors import UnavailableError
+from queuepool.models import Limit
 from queuepool.testing.server import MemoryServer
-from queuepool.web.source import Source
+from queuepool.web.assembly import _status_of
+from queuepool.web.source import NoCoordinatorError, Source
 from tests.unit.web.conftest import VIEWER, MakeSite, Site
+from tests.unit.web.coordinator import Away
 
 READS = (
     *("/find?state=dead", "/find?q=words", "/errors", "/schedules", "/flows", "/flow?name=b1-x"),
@@ -44,6 +47,41 @@ def test_no_page_waits_as_long_for_a_server_that_is_away_as_a_producer_does(
         assert answer.status_code in (200, 400, 503), path
 
     assert {path: s for path, s in took.items() if s > 3} == {}
+
+
+def test_limits_are_read_from_the_servers_when_no_coordinator_answers(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    viewer, asked = site.browser(VIEWER), []
+    site.pool.limits.set(Limit("mail", rate=20))
+
+    def silent(request: Any) -> Any:
+        asked.append(request)
+        raise Away
+
+    monkeypatch.setattr(site.coordinator, "ListLimits", silent, raising=False)
+    assert "20/s" in viewer.text("/limits")
+    assert len(asked) == 1
+
+    site.desk.forget()
+    site.desk.board.take(site.coordinator.states, site.coordinator.cluster, time.time() - 20)
+    assert "20/s" in viewer.text("/limits")
+    assert len(asked) == 1  # one that is silent would take its deadline
+
+
+def test_limits_need_no_coordinator(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    viewer = site.browser(VIEWER)
+    site.pool.limits.set(Limit("mail", rate=20))
+
+    def nobody(_source: Any) -> Any:
+        raise NoCoordinatorError
+
+    monkeypatch.setattr(type(site.desk.source), "client", property(nobody))
+
+    assert "20/s" in viewer.text("/limits")
+    answer = viewer.get("/scaling")
+    assert answer.status_code in (200, 503)
+    assert _status_of(NoCoordinatorError()) == 503
 
 
 def test_reads_have_connections_that_wait_shortly_and_acts_those_of_the_settings(

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
-import grpc
 import pytest
 from starlette.requests import Request
 
@@ -20,20 +19,10 @@ from queuepool.web.live import hub as streams
 from queuepool.web.live.hub import Hub, TooManyWatchersError
 from queuepool.web.pages import groups, partition
 from tests.unit.web.conftest import OPERATOR, Browser, MakeSite, Site
-from tests.unit.web.coordinator import state
+from tests.unit.web.coordinator import Away, state
 
 Next = Callable[[], Awaitable[dict[str, str]]]
 AWAY = UnavailableError("server main: no answer")
-
-
-class Away(grpc.RpcError):
-    """What a call to a coordinator raises that is there no more."""
-
-    def code(self) -> grpc.StatusCode:
-        return grpc.StatusCode.UNAVAILABLE
-
-    def details(self) -> str:
-        return ""
 
 
 @pytest.fixture(autouse=True)
