@@ -26,9 +26,12 @@ _BAD: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong. remedy: the command that helps; link: of a page of ours."""
+    """One thing that is wrong. remedy: the command that helps; link: of a page of ours.
 
-    severity: Literal["bad", "warning", "note"]
+    remark: what the page adds to the doctor's findings; it is listed, and nothing is wrong.
+    """
+
+    severity: Literal["bad", "warning", "note", "remark"]
     text: str
     remedy: str = ""
     link: str = ""
@@ -38,7 +41,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The first line of every page. severity: of the worst finding, or good."""
+    """The first line of every page. severity: of the worst finding that is one, or good."""
 
     severity: str
     text: str
@@ -50,17 +53,25 @@ def verdict_of(look: Look, now_s: float, unread: str = "") -> Verdict:
 
     unread: what of this one page cannot be read, and why; that comes before all else.
     """
-    order = {"bad": 0, "warning": 1, "note": 2}
+    order = {"bad": 0, "warning": 1, "note": 2, "remark": 3}
     found = sorted(_findings(look, now_s), key=lambda one: order[one.severity])
     if unread:
         found.insert(0, Finding("bad", unread[:400]))
-    worst = [one for one in found if one.severity != "note"]
-    if not worst:
-        unread = look.doctor is not None and not look.doctor.all_read
-        text = "No problems found" + (" in what could be read" if unread else "")
+    judged = [one for one in found if one.severity != "remark"]
+    worst = [one for one in judged if one.severity != "note"]
+    if not judged:
+        in_part = look.doctor is not None and not look.doctor.all_read
+        text = "No problems found" + (" in what could be read" if in_part else "")
         return Verdict("good", text, tuple(found))
-    more = f", and {len(worst) - 1} more" if len(worst) > 1 else ""
-    return Verdict(worst[0].severity, f"{worst[0].text}{more}", tuple(found))
+    if not worst:
+        notices = f"{len(judged)} notice{'s' if len(judged) > 1 else ''}"
+        return Verdict("note", f"{notices}: {_first_of(judged)}", tuple(found))
+    return Verdict(worst[0].severity, _first_of(worst), tuple(found))
+
+
+def _first_of(found: list[Finding]) -> str:
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"{found[0].text}{more}"
 
 
 def patch_of(verdict: Verdict) -> dict[str, str]:
@@ -79,7 +90,7 @@ def _findings(look: Look, now_s: float) -> Iterator[Finding]:
         yield from map(_of_doctor, look.doctor.findings)
     elif look.cluster is not None:
         yield from _of_one_look(look)
-    yield from _notes(look)
+    yield from _remarks(look)
 
 
 def _of_doctor(one: doctor.Finding) -> Finding:
@@ -109,17 +120,18 @@ def _of_one_look(look: Look) -> Iterator[Finding]:
         yield Finding("warning", text, "queuepool status", _link(aside))
 
 
-def _notes(look: Look) -> Iterator[Finding]:
+def _remarks(look: Look) -> Iterator[Finding]:
     """Yield what operators did and may have forgotten."""
     if held := [p for p in look.places if p.HasField("held_since_ms")]:
         since_ms = min(p.held_since_ms for p in held)
         text = f"{_named(held)} held"
-        yield Finding("note", text, "queuepool release all", _link(held), since_ms=since_ms)
+        yield Finding("remark", text, "queuepool release all", _link(held), since_ms=since_ms)
     if manual := [p for p in look.places if p.HasField("manual_until_ms")]:
-        yield Finding("note", f"{_named(manual)}: workers set by an operator", "", _link(manual))
+        text = f"{_named(manual)}: workers set by an operator"
+        yield Finding("remark", text, "", _link(manual))
     if dead := look.sum("dead"):
         yield Finding(
-            "note", f"{words.count(dead)} dead jobs are kept", "queuepool errors", "errors"
+            "remark", f"{words.count(dead)} dead jobs are kept", "queuepool errors", "errors"
         )
 
 

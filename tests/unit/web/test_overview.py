@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import time
+from typing import Any
 
 import pytest
 
@@ -90,8 +91,31 @@ def test_the_verdict_names_what_is_wrong_the_worst_first() -> None:
     verdict = verdict_of(board.look, 101.0)
 
     assert (verdict.severity, verdict.text) == ("bad", "no consumer owns partition 0")
-    assert [one.severity for one in verdict.findings] == ["bad", "note", "note"]
+    assert [one.severity for one in verdict.findings] == ["bad", "remark", "remark"]
     assert verdict_of(board.look, 200.0).text.startswith("no data for 1m40s")
+
+
+def test_notices_are_told_as_the_doctor_tells_them() -> None:
+    board, coordinator = Board(), FakeCoordinator(2)
+    notices = [
+        Finding(
+            kind="held", severity=Severity.NOTICE, subject=f"group {name}", what="held for 2d",
+            meaning="", remedy="",
+        )
+        for name in "ab"
+    ]  # fmt: skip
+
+    def told(states: list[Any], *findings: Finding) -> tuple[str, str]:
+        doctor = Verdict(at_ms=9, findings=findings)
+        board.take(states, coordinator.cluster, 100.0, doctor)
+        verdict = verdict_of(board.look, 101.0)
+        assert (verdict.text == "No problems found") is doctor.well
+        return verdict.severity, verdict.text
+
+    states = [state(0, held_since_ms=5), state(1, dead=3)]  # listed, but no notices of the doctor
+    assert told(states)[0] == "good"
+    assert told(states, notices[0]) == ("note", "1 notice: group a: held for 2d")
+    assert told(states, *notices) == ("note", "2 notices: group a: held for 2d, and 1 more")
 
 
 def test_the_first_line_is_the_doctors_verdict(site: Site, operator: Browser) -> None:
