@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal
 
@@ -98,7 +99,12 @@ class WebSettings(BaseSettings):
     @property
     def is_local(self) -> bool:
         """Return whether only this machine reaches the page."""
-        return self.host in ("127.0.0.1", "::1", "localhost")
+        if self.host.lower() == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:  # a name
+            return False
 
 
 def words(text: str) -> list[str]:

@@ -16,8 +16,8 @@ from queuepool.telemetry import printing
 
 DESCRIPTION = """\
 Serve the web page. It reads from a coordinator (--grpc, QUEUEPOOL_GRPC, or that of `queuepool up`
-in this directory). Settings are QUEUEPOOL_WEB_* variables; without a token, a random one is
-generated and a sign-in link printed.
+in this directory). Settings are QUEUEPOOL_WEB_* variables; without a token, and at an address that
+only this machine reaches, a random one is generated and a sign-in link printed.
 """
 
 
@@ -39,18 +39,19 @@ def run(arguments: argparse.Namespace) -> Exit:
         return _print_link()
     if any(find_spec(name) is None for name in ("jinja2", "starlette", "uvicorn")):
         raise CommandError("the page needs the extra `web`: pip install 'queuepool[web]'")
+    from queuepool.settings.environment import load
     from queuepool.telemetry.logs import configure
     from queuepool.web.serving import serve
-    from queuepool.web.settings import load_settings
+    from queuepool.web.settings import WebSettings, load_settings
 
-    made = ""
-    if not any(os.environ.get(f"QUEUEPOOL_WEB_{name}") for name in _USERS) and not arguments.host:
-        made = secrets.token_urlsafe(32)
-        os.environ["QUEUEPOOL_WEB_TOKEN"] = made
     if arguments.grpc:
         os.environ["QUEUEPOOL_GRPC"] = arguments.grpc
-    given = {name: getattr(arguments, name) for name in ("host", "port")}
-    settings = load_settings({name: value for name, value in given.items() if value is not None})
+    asked = {name: getattr(arguments, name) for name in ("host", "port")}
+    given = {name: value for name, value in asked.items() if value is not None}
+    wanted, made = load(WebSettings, given), ""
+    if wanted.is_local and not wanted.knows_users:  # others than this machine need a real one
+        given["token"] = made = secrets.token_urlsafe(32)
+    settings = load_settings(given)
     configure(settings.log_format, "INFO")
 
     def said(address: str) -> None:
@@ -59,9 +60,6 @@ def run(arguments: argparse.Namespace) -> Exit:
 
     serve(settings, said)
     return Exit.OK
-
-
-_USERS = ("TOKEN", "VIEWER_TOKEN", "USER_HEADER")
 
 
 def _print_link() -> Exit:
