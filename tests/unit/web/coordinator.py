@@ -36,7 +36,7 @@ class Stream:
 
 
 class Away(grpc.RpcError):
-    """What a call to a coordinator raises that is there no more."""
+    """What a call to a coordinator raises that is away."""
 
     def code(self) -> grpc.StatusCode:
         return grpc.StatusCode.UNAVAILABLE
