@@ -98,6 +98,8 @@ class _Pages:
         bulk = self._found(request)
 
         def do() -> str:
+            if bulk.state != "running":
+                raise RefusedError(f"it had already ended: {bulk.text}")
             bulk.stop(request.state.user.name)
             return f"Stopped; {bulk.changed:,} jobs were {WORDS[bulk.what]}."
 
@@ -123,7 +125,7 @@ def _rate(text: str) -> float | None:
 
 def _patch(bulk: Bulk) -> Patch:
     passed_s = max(time.time() - bulk.began_s, 0.1)
-    return {
+    found = {
         "k-changed": words.count(bulk.changed),
         "k-state": bulk.state,
         "k-share": f"{bulk.share:.0%}",
@@ -131,3 +133,4 @@ def _patch(bulk: Bulk) -> Patch:
         "k-bar@width": f"{1000 * bulk.share:.0f}",
         "k-text": str(escape(words.clean(bulk.text, 500))),
     }
+    return found if bulk.state == "running" else found | {"k-acts@hidden": ""}

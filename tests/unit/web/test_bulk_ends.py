@@ -13,6 +13,7 @@ from queuepool.errors import UnavailableError
 from queuepool.models.log import LogEntry
 from queuepool.testing import run_jobs
 from queuepool.web import bulk
+from queuepool.web.pages import bulks
 from tests.unit.web.conftest import Browser, MakeSite, Site
 from tests.unit.web.test_pages import dead, enqueue, registry
 from tests.waiting import wait_until
@@ -25,6 +26,12 @@ def site(make_site: MakeSite) -> Site:
     made = make_site()
     made.pool.producer.registry = registry
     return made
+
+
+def _bulks(site: Site) -> list[bulk.Bulk]:
+    [stop_all] = site.desk.at_end
+    found: list[bulk.Bulk] = stop_all.__self__.all()
+    return found
 
 
 def ended(site: Site) -> tuple[LogEntry, LogEntry]:
@@ -87,6 +94,26 @@ def test_the_end_names_who_stopped_it(site: Site, operator: Browser) -> None:
     assert outcome(end) == "1 of 4 discarded, aborted by ada"
     (stop,) = [e for e in site.pool.log() if e.what == "stop discard"]  # kept before its answer
     assert f"({stop.subject})" in end.outcome
+
+
+def test_an_action_that_has_ended_cannot_be_stopped(site: Site, operator: Browser) -> None:
+    dead(site, 2)
+    slow = operator.post("/bulk/begin", page="/errors", what="discard", rate="0.01", **DEAD)
+    running = slow.headers["location"]
+    [one] = _bulks(site)
+    assert f'action="{running}/stop"' in operator.text(running)
+    assert "k-acts@hidden" not in bulks._patch(one)
+
+    one.stopping.set()
+    wait_until(lambda: one.state != "running", message="it has ended")
+    operator.post(f"{running}/stop", page=running)
+
+    assert operator.note().startswith("it had already ended: 1 jobs were discarded in ")
+    assert one.stopped_by == ""
+    assert f'action="{running}/stop"' not in operator.text(running)
+    assert bulks._patch(one)["k-acts@hidden"] == ""
+    (stop,) = [e for e in site.pool.log() if e.what == "stop discard"]
+    assert stop.outcome.startswith("failed: it had already ended")
 
 
 def test_the_page_ends_what_runs_and_keeps_that(site: Site, operator: Browser) -> None:
