@@ -98,6 +98,10 @@ def servers(look: Any) -> list[dict[str, Any]]:
 def _drain(desk: Desk, name: str) -> str:
     """Ask a process to end, by each partition that it owned as far as was seen."""
     owned = [p for p in desk.board.look.places if p.HasField("owner") and p.owner.id == name]
+    if not owned and desk.board.look.problem:
+        raise RefusedError(
+            f"{desk.board.look.problem}: nobody says which partitions this consumer owns"
+        )
     if not owned:
         raise RefusedError("this consumer owns no partition any more")
     pool = desk.source.pool

@@ -9,6 +9,7 @@ from queuepool.models.advice import Advice, AdviceKind, Advised, Loads
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.rpc.advice import response_of
 from queuepool.settings.changed import HIDDEN
+from queuepool.web.live.board import Board
 from tests.unit.web.conftest import OPERATOR, Browser, MakeSite, Site
 from tests.unit.web.test_pages import registry
 
@@ -39,6 +40,19 @@ def test_a_consumer_is_drained_by_each_partition_that_it_owns(
     assert "other consumers own its partitions by now" in operator.note()
     operator.post("/system/drain", page="/system", consumer="<b>nobody")
     assert "owns no partition any more" in operator.note()
+
+
+def test_a_drain_without_a_coordinator_says_that_it_is_away(site: Site, operator: Browser) -> None:
+    site.desk.watcher.stop()
+    site.desk.board = site.desk.watcher._board = Board()
+    site.desk.board.fail("no coordinator responds")
+
+    assert "Not known: no coordinator responds" in operator.text("/system")
+    operator.post("/system/drain", page="/system", consumer="host:2")
+
+    assert operator.note() == (
+        "no coordinator responds: nobody says which partitions this consumer owns"
+    )
 
 
 def test_a_consumer_is_shown_with_its_release(site: Site, operator: Browser) -> None:
