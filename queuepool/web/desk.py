@@ -73,7 +73,7 @@ class Desk:
             lstrip_blocks=True,
         )
         named = ("count", "short", "rate", "seconds", "moment", "clock", "distance", "key",
-                 "tenant", "clean", "lines", "as_json", "size")  # fmt: skip
+                 "key_of_link", "tenant", "clean", "lines", "as_json", "size")  # fmt: skip
         self._templates.filters |= {name: getattr(words, name) for name in named}
         files = sorted(STATIC.iterdir())
         self._stamp = sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:10]

@@ -11,6 +11,7 @@ from queuepool.errors.escaping import key_text, visible
 from queuepool.models.durations import format_duration
 from queuepool.models.tenants import key_in, tenant_text
 
+_DIGEST_BYTES = 16  # of a long key (queuepool.routing.slots)
 _MOST_TEXT = 20_000
 
 
@@ -69,6 +70,19 @@ def distance(ms: int | None, now_s: float | None = None) -> str:
 def key(group: bytes | None) -> str:
     """Return the partition key of a group as text that is read back."""
     return "" if group is None else key_text(key_in(group))
+
+
+def key_of_link(group: bytes | None) -> str:
+    """Return the key for the address of a job; "": its id alone leads there, or the key is unknown.
+
+    The group of a long key is called by its digest, which is not the key.
+    """
+    if group is None or tenant_text(group) is not None:
+        return ""
+    name = key_in(group)
+    text = name.decode("utf-8", "replace")
+    is_digest = len(name) == _DIGEST_BYTES and not (text.isprintable() and "\ufffd" not in text)
+    return "" if is_digest else key(group)
 
 
 def tenant(group: bytes | None) -> str:

@@ -241,6 +241,23 @@ def test_jobs_are_found_by_what_stands_in_the_address(site: Site, operator: Brow
     assert "a state is one of" in operator.text("/find?state=odd")
 
 
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [("mails", True), ("sixteen letters!", True), ("k" * 65, False), ("é" * 40, False)],
+    ids=["short", "as long as a digest", "long", "not ASCII"],
+)
+def test_the_link_of_a_job_has_its_key_unless_that_is_a_digest(
+    site: Site, operator: Browser, key: str, named: bool
+) -> None:
+    [job_id] = dead(site, key=key)
+
+    text = operator.text("/find?state=dead")
+
+    [link] = re.findall(r'href="(/job\?id=[^"]*)"', text)
+    assert link == f"/job?id={job_id}" + (f"&key={quote(key)}" if named else "")
+    assert job_id in operator.text(link)
+
+
 def test_a_few_words_lead_to_the_job_the_group_or_the_error(site: Site, operator: Browser) -> None:
     job_id = enqueue(site)
 
