@@ -237,6 +237,8 @@ def sentence_of(error: Exception) -> str:
     """Return what went wrong, for people."""
     if isinstance(error, QueuePoolError | ValueError):
         return str(error)
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
     import grpc
 
     if isinstance(error, grpc.RpcError):

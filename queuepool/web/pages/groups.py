@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from contextlib import suppress
@@ -31,6 +32,7 @@ from queuepool.web.pages.overview import STALE_S, largest_tenants
 
 _LISTED, _ERRORS, _TENANTS = 30, 5, 10
 _LOOK_S = 2.0
+_LONGEST_S = 2.0  # that the page waits for one part of it
 _PARTS = (
     ("done", "done", ("done",)),
     ("flight", "running", ("in_flight",)),
@@ -44,9 +46,8 @@ async def _known(desk: Desk) -> dict[str, Any]:
     known: dict[str, Any] = {"problems": []}
     for name, ask in (("groups", _at_work), ("tenants", partial(largest_tenants, most=_TENANTS))):
         try:
-            known[name] = await desk.cached(
-                f"groups {name}", 3.0, partial(ask, desk), stale_s=STALE_S
-            )
+            asked = desk.cached(f"groups {name}", 3.0, partial(ask, desk), stale_s=STALE_S)
+            known[name] = await asyncio.wait_for(asked, _LONGEST_S)
         except Exception as error:  # the rest is shown nevertheless
             known[name] = []
             known["problems"].append(sentence_of(error))

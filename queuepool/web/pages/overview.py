@@ -22,6 +22,7 @@ from queuepool.web.pages import moves
 _CELLS = 64  # up to so many, cells of the strip are large
 _ERRORS, _GROUPS, _TENANTS, _DECISIONS = 5, 6, 6, 8
 _SAMPLE = 2_000
+_LONGEST_S = 2.0  # that the page waits for one part of it
 STALE_S = 60.0  # rather show what was so than wait for a thousand partitions
 _CHARTS = (
     ("backlog", "Backlog", "jobs", (Line("waiting", "backlog", "a", filled=True),), words.short),
@@ -161,7 +162,7 @@ async def _asked(desk: Desk) -> dict[str, Any]:
     }
     answers = await asyncio.gather(
         *(
-            desk.cached(f"overview {name}", *asked, stale_s=STALE_S)
+            asyncio.wait_for(desk.cached(f"overview {name}", *asked, stale_s=STALE_S), _LONGEST_S)
             for name, asked in questions.items()
         ),
         return_exceptions=True,

@@ -30,7 +30,7 @@ _CHARTS = (
     ("wait", "Wait of the oldest job", (Line("oldest", "oldest", "a"),), words.seconds),
 )  # fmt: skip
 _RUNNING, _DECISIONS = 12, 50
-_SOON_S = 2.0  # numbers do not wait longer for decisions
+_SOON_S = 2.0  # the rest does not wait longer for one part
 _MARKED = ("backlog", "workers")
 
 
@@ -86,10 +86,8 @@ async def _latest(desk: Desk, place: Any) -> tuple[list[Any] | None, str]:
     try:
         return await asyncio.wait_for(asked, _SOON_S), unread
     except Exception as error:  # the rest moves nevertheless
-        late = isinstance(error, TimeoutError)
-        why = f"no answer within {_SOON_S:g} s" if late else sentence_of(error)
         if desk.board.look.is_live:  # else the first line says so already
-            unread = unread or f"decisions cannot be read: {why}"
+            unread = unread or f"decisions cannot be read: {sentence_of(error)}"
         return None, unread
 
 
@@ -176,18 +174,18 @@ def _patch(desk: Desk, place: Any, name: str, decisions: list[Any] | None) -> di
 
 async def _asked(desk: Desk, place: Any) -> dict[str, Any]:
     name = name_of(place)
-    found: dict[str, Any] = {"problems": []}
-    for part, keep_s, ask in (
-        ("decisions", 2.0, lambda: _decisions(desk, place)),
-        ("why", 2.0, lambda: _why(desk, place)),
-        ("running", 2.0, lambda: _running(desk, place)),
-    ):
+    questions = {"decisions": _decisions, "why": _why, "running": _running}
+
+    async def answer(part: str) -> tuple[list[Any], list[str]]:
+        asked = desk.cached(f"{part} {name}", 2.0, lambda: questions[part](desk, place))
         try:
-            found[part] = await desk.cached(f"{part} {name}", keep_s, ask)
+            return await asyncio.wait_for(asked, _SOON_S), []
         except Exception as error:  # the rest is shown nevertheless
-            found[part] = []
-            found["problems"].append(f"{part}: {sentence_of(error)}")
-    return found
+            return [], [f"{part}: {sentence_of(error)}"]
+
+    answers = await asyncio.gather(*map(answer, questions))
+    found = {part: known for part, (known, _) in zip(questions, answers, strict=True)}
+    return found | {"problems": [one for _, problems in answers for one in problems]}
 
 
 def _decisions(desk: Desk, place: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 """Pages while a server, or the coordinator, is away: they say so, and soon."""
 
 import socket
+import threading
 import time
 from dataclasses import replace
 from typing import Any
@@ -47,6 +48,29 @@ def test_no_page_waits_as_long_for_a_server_that_is_away_as_a_producer_does(
         assert answer.status_code in (200, 400, 503), path
 
     assert {path: s for path, s in took.items() if s > 3} == {}
+
+
+@pytest.mark.parametrize("path", ["/", "/partition/1", "/groups"])
+def test_pages_do_not_wait_long_for_parts_that_a_silent_coordinator_has(
+    site: Site, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    viewer = site.browser(VIEWER)
+    over = threading.Event()
+
+    def silent(_request: Any) -> Any:
+        over.wait(5)
+        raise Away
+
+    for name in ("ListDecisions", "ListTenants", "ListMoves", "Explain"):
+        monkeypatch.setattr(site.coordinator, name, silent, raising=False)
+    site.desk.forget()
+    began_s = time.monotonic()
+    text = viewer.text(path)
+    took_s = time.monotonic() - began_s
+    over.set()
+
+    assert "no answer in time" in text
+    assert took_s < 4.5
 
 
 def test_limits_are_read_from_the_servers_when_no_coordinator_answers(
