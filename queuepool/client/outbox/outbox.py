@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from queuepool.client import calls
@@ -76,16 +77,32 @@ def _name_of(task: Any) -> str:
 
 def _insert_by(transaction: Any) -> Callable[[str, tuple[str, str, bytes]], None]:
     modules = {kind.__module__.partition(".")[0] for kind in type(transaction).__mro__}
-    if "sqlalchemy" in modules:
-        return _SqlAlchemy(transaction).insert
-    if callable(getattr(transaction, "cursor", None)):
-        mark = "?" if "sqlite3" in modules else "%s"
-        return _Cursors(transaction, mark).insert
-    raise InvalidInputError(
+    execute, cursor = (getattr(transaction, name, None) for name in ("execute", "cursor"))
+    if not iscoroutinefunction(execute) and not iscoroutinefunction(cursor):
+        if "sqlalchemy" in modules and callable(execute):
+            return _SqlAlchemy(transaction).insert
+        if callable(cursor):
+            mark = "?" if "sqlite3" in modules else "%s"
+            return _Cursors(transaction, mark).insert
+    raise _refused(transaction)
+
+
+def _refused(transaction: Any) -> InvalidInputError:
+    return InvalidInputError(
         f"{type(transaction).__name__} is not a database transaction: pass a Session or "
         "Connection of SQLAlchemy (within AsyncSession.run_sync, the session that it gives), "
         "django.db.connection, or a connection of sqlite3 or psycopg"
     )
+
+
+def _refuse_awaitable(transaction: Any, answer: Any) -> None:
+    # Nothing is written until it is awaited, and nobody will do that.
+    if not isawaitable(answer):
+        return
+    end = getattr(answer, "close", None) or getattr(answer, "cancel", None)
+    if end is not None:
+        end()
+    raise _refused(transaction)
 
 
 class _SqlAlchemy:
@@ -97,7 +114,8 @@ class _SqlAlchemy:
 
         marks = ", ".join(f":{name}" for name in _COLUMNS)
         insert = text(f"INSERT INTO {table} ({', '.join(_COLUMNS)}) VALUES ({marks})")  # noqa: S608
-        self._transaction.execute(insert, dict(zip(_COLUMNS, values, strict=True)))
+        answer = self._transaction.execute(insert, dict(zip(_COLUMNS, values, strict=True)))
+        _refuse_awaitable(self._transaction, answer)
 
 
 class _Cursors:
@@ -110,7 +128,8 @@ class _Cursors:
         marks = ", ".join([self._mark] * len(_COLUMNS))
         insert = f"INSERT INTO {table} ({', '.join(_COLUMNS)}) VALUES ({marks})"  # noqa: S608
         cursor = self._connection.cursor()
+        _refuse_awaitable(self._connection, cursor)
         try:
-            cursor.execute(insert, values)
+            _refuse_awaitable(self._connection, cursor.execute(insert, values))
         finally:
             cursor.close()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict
@@ -119,6 +120,58 @@ def test_what_enqueue_refuses_is_refused_at_once(connection: Any, outbox: Outbox
 def test_what_is_no_transaction_is_refused(outbox: Outbox, what: object) -> None:
     with pytest.raises(InvalidInputError, match="not a database transaction"):
         outbox.add(what, "t", {}, partition_key="k")
+
+
+def test_an_engine_is_refused(engine: sa.Engine, outbox: Outbox) -> None:
+    with pytest.raises(InvalidInputError, match="Engine is not a database transaction"):
+        outbox.add(engine, "t", {}, partition_key="k")
+
+
+class _Awaited:
+    """Of another library: what it returns has to be awaited, which its methods do not show."""
+
+    async def _later(self) -> None: ...
+
+    def execute(self, *_: object) -> Any:
+        return self._later()
+
+    cursor = execute
+
+
+class _AsyncSession(_Awaited):
+    async def execute(self, *_: object) -> None: ...
+
+
+_AsyncSession.__module__ = "sqlalchemy.ext.asyncio.session"  # which needs more than is installed
+
+
+class _Wrapped(_Awaited):
+    __module__ = "sqlalchemy.ext.asyncio.scoping"
+
+
+class _AwaitedCursor(_Awaited):
+    def cursor(self, *_: object) -> Any:
+        cursor = _Awaited()
+        vars(cursor)["close"] = lambda: None
+        return cursor
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [_AsyncSession, _Wrapped, _Awaited, _AwaitedCursor])
+def test_what_would_have_to_be_awaited_is_refused(outbox: Outbox, kind: type[Any]) -> None:
+    with pytest.raises(InvalidInputError, match=r"within AsyncSession\.run_sync"):
+        outbox.add(kind(), "t", {}, partition_key="k")
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_async_connection_of_psycopg_is_refused(postgres_url: str, outbox: Outbox) -> None:
+    async def add() -> None:
+        async with await psycopg.AsyncConnection.connect(postgres_url) as connection:
+            for transaction in (connection, connection.cursor()):
+                with pytest.raises(InvalidInputError, match="not a database transaction"):
+                    outbox.add(transaction, "t", {}, partition_key="k")
+
+    asyncio.run(add())
 
 
 @pytest.mark.parametrize("table", ["", "x;drop table y", "Größe", "a" * 41, "a.b.c", '"x"'])
