@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from math import ceil
 from typing import Any
 
 from queuepool.protocol import codec
@@ -180,7 +181,7 @@ def _due(p: PartitionData) -> list[bytes]:
 
 def _until_due(p: PartitionData, passed: int = 0) -> int:
     following = p.delayed.entries(passed, passed + 1)
-    return max(0, int(following[0][0] - p.now)) if following else -1
+    return max(0, ceil(following[0][0] - p.now)) if following else -1
 
 
 @fence

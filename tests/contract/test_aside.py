@@ -69,6 +69,22 @@ def test_a_job_set_aside_is_delayed_counted_and_charged_nothing(world: World) ->
     assert (group.delayed, group.left) == (2, 2)
 
 
+def test_it_is_said_to_be_due_only_when_it_is(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"])
+    set_aside(owned, w.claim(owned, 1).ids, delay_ms=20)
+
+    while True:
+        told_ms = w.renew(owned).next_due_ms
+        promoted = owned.run(own.promote(owned.ownership))
+        if promoted.promoted:
+            break
+        assert told_ms, "it is due, says renew"
+        assert promoted.next_due_ms, "it is due, says promote"
+        if world.in_memory:
+            world.advance(0.001)
+
+
 def test_when_its_pause_is_over_it_is_ready_in_its_order_and_waits_for_no_task(
     world: World,
 ) -> None:

@@ -176,7 +176,7 @@ class _Trial:
 
 def _without_frames(ended: Ended) -> Ended:
     # What a killed handler had open, such as a connection, is closed as if its process were gone.
-    if ended.exception is not None:
+    if ended.exception is not None and ended.exception.__traceback__ is not None:
         traceback.clear_frames(ended.exception.__traceback__)
         gc.collect()  # a connection of sqlite3 refers to itself
     return replace(ended, exception=None)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.tasks.registry import Registry, default_registry
 from queuepool.testing.execution import refuse_a_running_loop
 from queuepool.testing.faults.kinds import Fault, FaultKind
@@ -72,8 +73,7 @@ def _calm(scenario: Scenario, registry: Registry, partitions: int) -> Outcome:
     if not first.ends:
         raise InvalidInputError("the scenario ran no job: enqueue some on the pool that it gets")
     if first.is_endless:
-        last = [*first.ends.values()][-1].task
-        raise InvalidInputError(f"the scenario never ends: jobs of {last!r} are repeated forever")
+        raise InvalidInputError(_why_endless(first, registry))
     again = run_once(scenario, registry, partitions, None)
     for _verdict, detail in differences(first.state, again.state):
         raise InvalidInputError(
@@ -81,6 +81,18 @@ def _calm(scenario: Scenario, registry: Registry, partitions: int) -> Outcome:
             f"all state at its start, and leave times and random values out of what it returns"
         )
     return again
+
+
+def _why_endless(outcome: Outcome, registry: Registry) -> str:
+    ends = [*outcome.ends.values()]
+    for end in ends:
+        if end.unknown:
+            known = ", ".join(sorted(task.name for task in registry)) or "none"
+            return (
+                f"the scenario enqueues jobs of task {shown(end.task)}, which is not registered "
+                f"(known: {known}): import the module that defines it"
+            )
+    return f"the scenario never ends: jobs of {ends[-1].task!r} are repeated forever"
 
 
 def _possible(calm: Outcome, registry: Registry, kinds: list[FaultKind]) -> list[Fault]:

@@ -94,5 +94,6 @@ for tier, n in pairs(tiers) do add(c, 'r' .. tier, n) end
 if promoted > 0 then raise_largest(largest, most); wake('w') end
 local following = redis.call('ZRANGE', dl, passed, passed, 'WITHSCORES')
 local pause = passed >= 1000 and 20 or 0
-local next_due = following[2] and math.max(pause, math.min(following[2] - now, 9e15)) or -1
+local ahead = following[2] and math.ceil(following[2] - now) -- 0 only if it is due
+local next_due = ahead and math.max(pause, math.min(ahead, 9e15)) or -1
 return {promoted, #ended, next_due}

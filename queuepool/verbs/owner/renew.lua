@@ -63,5 +63,5 @@ if not stands and redis.call('EXISTS', base .. ':dn:0', base .. ':dn:1') > 0 the
 end
 redis.call('PERSIST', dn) -- an older release lets it expire, and finish does not look
 return {drain == epoch and 3 or 1, now, whole(beat) < ARGV[4] - 1 and 1 or 0, books,
-  following[2] and math.max(0, math.min(following[2] - now, 9e15)) or -1,
+  following[2] and math.max(0, math.min(math.ceil(following[2] - now), 9e15)) or -1,
   commands.err and {} or commands, cancels}

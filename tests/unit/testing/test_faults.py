@@ -392,6 +392,9 @@ def test_a_scenario_must_run_jobs_and_end_and_twice_in_the_same_way(
         try_faults(lambda pool: lambda: None, registry=registry)
     with pytest.raises(InvalidInputError, match=r"never ends: .* of 'later'"):
         try_faults(scenario_of(world, "later", [{}], lambda: None), registry=registry)
+    unregistered = r"task 'unknown', which is not registered \(known: .*\): import"
+    with pytest.raises(InvalidInputError, match=unregistered):
+        try_faults(scenario_of(world, "unknown", [{}], lambda: None), registry=registry)
     with pytest.raises(InvalidInputError, match=r"ended differently.*Reset all state"):
         try_faults(left_over, registry=registry)
 

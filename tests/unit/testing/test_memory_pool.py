@@ -232,6 +232,27 @@ def test_a_job_of_an_unknown_task_runs_once_the_task_is_registered(
     assert pool.result(job.job_id, partition_key=KEY) == "at last"
 
 
+def test_a_job_of_an_unknown_task_is_due_again_at_the_time_told(pool: MemoryPool) -> None:
+    pool.enqueue_many("late", [{}] * 3, partition_key=KEY)
+    for _ in range(3):
+        report = run_jobs(pool)
+
+        assert report.retried == 3
+        assert report.next_due_s is not None
+        assert report.next_due_s > 0
+        pool.clock.advance(report.next_due_s + 0.002)  # one millisecond after the other
+
+
+def test_the_time_until_the_next_job_is_due_suffices(pool: MemoryPool) -> None:
+    pool.enqueue("late", {}, partition_key=KEY)
+    for _ in range(20):
+        report = run_jobs(pool)
+
+        assert report.retried == 1
+        assert report.next_due_s is not None
+        pool.clock.advance(report.next_due_s)
+
+
 def test_jobs_run_in_order_and_no_more_than_asked_for(pool: MemoryPool, registry: Registry) -> None:
     seen: list[int] = []
 
