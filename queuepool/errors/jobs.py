@@ -65,3 +65,7 @@ class JobExpired(JobError):  # noqa: N818 - a state, not a failure
 
 class JobTimeoutError(JobError):
     """Raised inside a handler that ran longer than its timeout; counts as a failed attempt."""
+
+
+class BadResultError(InvalidInputError):
+    """A handler returned what cannot be stored as its result. Only raised within consumers."""

@@ -24,6 +24,7 @@ import msgspec
 
 from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError
 from queuepool.errors.escaping import shown
+from queuepool.errors.jobs import BadResultError
 from queuepool.models import ErrorRecord
 from queuepool.protocol.finite import is_deeper, not_finite, plain_model
 from queuepool.protocol.unreadable import UNREADABLE
@@ -215,7 +216,7 @@ def decode_envelope_after(body: bytes, group: bytes) -> Envelope:
 def encode_result(value: Any) -> bytes:
     """Return a handler's result as JSON, at most MAX_RESULT_BYTES.
 
-    Raises InvalidInputError when it is not serialisable or larger.
+    Raises BadResultError when it is not serialisable or larger.
     """
     try:
         result = _encoder.encode(value)
@@ -225,16 +226,16 @@ def encode_result(value: Any) -> bytes:
         deep, odd, result = True, None, b""
     except (TypeError, ValueError, OverflowError) as error:
         # Without its cause, which may hold the result.
-        raise InvalidInputError(f"the result is not JSON: {error}; return plain values") from None
+        raise BadResultError(f"the result is not JSON: {error}; return plain values") from None
     if deep:
-        raise InvalidInputError(
+        raise BadResultError(
             f"the result is nested deeper than {MAX_NESTING} levels, or contains itself; "
             "flatten it, or return it as a string"
         )
     if odd is not None:
-        raise InvalidInputError(f"the result is not JSON: {odd}; return None instead")
+        raise BadResultError(f"the result is not JSON: {odd}; return None instead")
     if len(result) > MAX_RESULT_BYTES:
-        raise InvalidInputError(
+        raise BadResultError(
             f"the result takes {len(result):,} bytes, over the limit of {MAX_RESULT_BYTES:,}; "
             "store it elsewhere and return a reference"
         )

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from queuepool.errors import (
     BadPayloadError,
-    InvalidInputError,
     JobTimeoutError,
     PermanentError,
     UndecodableError,
     UnknownTaskError,
 )
+from queuepool.errors.jobs import BadResultError
 from queuepool.models import ErrorRecord
 from queuepool.tasks import stack
 
@@ -23,7 +23,7 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (BadPayloadError, "bad-payload"),
     (UnknownTaskError, "unknown-task"),
     (JobTimeoutError, "timeout"),
-    (InvalidInputError, "bad-result"),
+    (BadResultError, "bad-result"),
 )
 _FINAL = frozenset(("permanent", "undecodable", "bad-payload"))
 _MAX_TEXT = 8192  # before encode_error cuts it, so that a huge text costs nothing

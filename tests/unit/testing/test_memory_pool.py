@@ -217,6 +217,26 @@ def test_what_cannot_run_is_an_ending_not_an_exception(
     }  # fmt: skip
 
 
+def test_what_a_handler_does_wrong_is_no_bad_result(pool: MemoryPool, registry: Registry) -> None:
+    @registry.task(max_attempts=1)
+    def checks() -> None:
+        raise InvalidInputError("no such customer")
+
+    @registry.task(max_attempts=1)
+    def enqueues() -> None:
+        pool.enqueue("checks", {}, partition_key=KEY, tier="urgent")
+
+    @registry.task(max_attempts=1)
+    async def returns() -> object:
+        return object()
+
+    for name in ("checks", "enqueues", "returns"):
+        pool.enqueue(name, {}, partition_key=KEY)
+
+    reasons = {e.task: e.error.reason for e in run_jobs(pool).ended if e.error}
+    assert reasons == {"checks": "failed", "enqueues": "failed", "returns": "bad-result"}
+
+
 def test_a_job_of_an_unknown_task_runs_once_the_task_is_registered(
     pool: MemoryPool, registry: Registry
 ) -> None:

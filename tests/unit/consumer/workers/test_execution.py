@@ -94,6 +94,15 @@ def test_a_value_that_is_no_json_is_a_failure(bench: Bench, value: object) -> No
     assert (outcome.end, outcome.reason) == (End.RETRY, "bad-result")
 
 
+def test_a_wrong_call_of_the_handler_is_no_bad_result(bench: Bench) -> None:
+    def handler() -> None:
+        raise InvalidInputError("no such customer")
+
+    outcome = bench.run(handler)
+
+    assert (outcome.end, outcome.reason) == (End.RETRY, "failed")
+
+
 def test_the_payload_arrives_as_keyword_arguments(bench: Bench) -> None:
     got: list[Any] = []
 
