@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from queuepool.client import changing, editing, finding, walking
+from queuepool.client.calls import AnyTask
 from queuepool.client.effects import Steps
 from queuepool.client.grouping import check_limit, find_groups
 from queuepool.client.producer import Producer
@@ -18,8 +19,10 @@ from queuepool.models import JobState
 from queuepool.models.finding import Changed, JobFilter
 from queuepool.models.groups import GroupLoad
 from queuepool.models.history import PastRun
+from queuepool.models.places import check_pool
+from queuepool.models.tenants import tenant_bytes
 from queuepool.routing.finding import known_id
-from queuepool.tasks.options import refuse_unknown
+from queuepool.tasks.options import check_name, refuse_unknown
 
 Moment = datetime | timedelta | None
 _STATES = (JobState.READY, JobState.PARKED, JobState.DELAYED, JobState.IN_FLIGHT, JobState.DEAD)
@@ -28,11 +31,11 @@ _STATES = (JobState.READY, JobState.PARKED, JobState.DELAYED, JobState.IN_FLIGHT
 class Where(TypedDict, total=False):
     """Which jobs. since, until: a datetime, or a timedelta: that long ago.
 
-    partition_key: with its tenant, if it has one. tenant without a key: all its jobs. error: a text
-    in the reason, type or message, or a fingerprint of `errors`.
+    task: its name, or the function. partition_key: with its tenant, if it has one. tenant without a
+    key: all its jobs. error: a text in the reason, type or message, or a fingerprint of `errors`.
     """
 
-    task: str | None
+    task: AnyTask | None
     partition_key: str | bytes | None
     tenant: str | None
     error: str | None
@@ -56,20 +59,20 @@ class InspectSteps:
     ) -> tuple[JobFilter, dict[str, Any]]:
         """Return the filter, and where to look: in which partition and pool, or for which group."""
         refuse_unknown("inspect", options, Where)
-        key, tenant = options.get("partition_key"), options.get("tenant")
+        key, tenant, task = (options.get(name) for name in ("partition_key", "tenant", "task"))
         route = None if key is None else self._producer.route(key, tenant)
         where = JobFilter(
             state=None if state is None else _state(state),
-            task=options.get("task"),
+            task=None if task is None else check_name(self._producer.registry.name_of(task)),
             group=None if route is None else route.group,
-            tenant=None if key is not None else tenant,
+            tenant=_tenant(tenant) if key is None else None,
             error=_error(options.get("error")),
             since_ms=moment_ms("since", options.get("since")),
             until_ms=moment_ms("until", options.get("until")),
             newest=_newest(options.get("newest", True)),
         )
-        places = {name: options.get(name) for name in ("partition", "pool")}
-        return where, {**places, "route": route}
+        pool = _pool(options.get("pool"))
+        return where, {"partition": options.get("partition"), "pool": pool, "route": route}
 
     def walk(self, state: JobState | str | None, options: Any) -> Steps[walking.Walk]:
         """Return the steps to a walk through the jobs that match, for `carry_out`."""
@@ -111,7 +114,7 @@ class InspectSteps:
         self, order: object, limit: object, partition: int | None, pool: str | None
     ) -> Steps[list[GroupLoad]]:
         config, most = self._network.config, check_limit(limit)
-        return find_groups(config, order=order, limit=most, partition=partition, pool=pool)
+        return find_groups(config, order=order, limit=most, partition=partition, pool=_pool(pool))
 
     def _at(self, key: str | bytes | None, tenant: str | None) -> Route | None:
         return None if key is None else self._producer.route(key, tenant)
@@ -130,9 +133,22 @@ def _newest(newest: object) -> bool:
     raise InvalidInputError(f"newest={shown(newest)}: use True or False")
 
 
+def _tenant(name: str | None) -> str | None:
+    return None if name is None else tenant_bytes(name).decode()
+
+
+def _pool(name: str | None) -> str | None:
+    return None if name is None else check_pool(name)
+
+
 def _error(text: object) -> str | None:
-    """Return what errors have to contain. An empty text, which all contain, is an oversight."""
-    if text is None or (isinstance(text, str) and text):
+    """Return what errors have to contain. An empty text, which all contain, is an oversight.
+
+    Half of a surrogate pair is one, too: no stored text has it.
+    """
+    if text is None:
+        return None
+    if isinstance(text, str) and text and text == text.encode(errors="ignore").decode():
         return text
     raise InvalidInputError(
         f"error={shown(text)}: use a fingerprint, or a text that the error contains; None for any"

@@ -98,6 +98,20 @@ def test_dead_jobs_of_all_partitions_come_in_the_order_of_time(pool: MemoryPool)
     assert [job.job_id for job in pool.inspect.find("dead", newest=False)] == ids
 
 
+def test_a_task_is_named_by_its_function_too(pool: MemoryPool, registry: Registry) -> None:
+    @registry.task
+    def fails() -> None:
+        raise PermanentError("always")
+
+    die(pool, 2)
+    pool.enqueue(fails, {}, partition_key="k")
+    run_jobs(pool)
+
+    assert [job.task for job in pool.inspect.find("dead", task=fails)] == ["fails"]
+    assert pool.inspect.discard(task=fails).changed == 1
+    assert pool.inspect.count("dead") == 2
+
+
 def test_jobs_are_found_in_every_pool(pool: MemoryPool) -> None:
     [video] = die(pool, 1, "encode")
     die(pool, 2)
