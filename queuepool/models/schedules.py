@@ -129,7 +129,10 @@ class Schedule:
             return Every(round(self.every * 1000))
         try:
             if not isinstance(self.cron, str) or not isinstance(self.timezone, str):
-                raise ValueError(f"cron={shown(self.cron)}, timezone={shown(self.timezone)}")
+                raise ValueError(
+                    f"cron={shown(self.cron)}, timezone={shown(self.timezone)}: both must be text, "
+                    'such as "30 3 * * MON-FRI" and "Europe/Berlin"'
+                )
             return _cron_of(self.cron, self.timezone)
         except ValueError as error:
             raise self._invalid(str(error)) from None

@@ -76,7 +76,7 @@ def import_app(names: str) -> None:
 def _why(name: str, error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name and name.startswith(error.name):
         return (
-            f"there is no such module in {Path.cwd()}); name it as in `import`, without .py, "
+            f"there is no such module in {Path.cwd()}; name it as in `import`, without .py, "
             "and run in its directory or set PYTHONPATH"
         )
     text = " ".join(str(error).split())[:500]

@@ -31,6 +31,8 @@ def test_an_interval_is_written_as(every: Any, seconds: float) -> None:
         ({"every": True}, "1 s to 366 days"),
         ({"cron": "often"}, "five fields"),
         ({"cron": "@daily", "timezone": "Europe/Nowhere"}, "no time zone 'Europe/Nowhere'"),
+        ({"cron": 5}, "cron=5, timezone='UTC': both must be text, such as"),
+        ({"cron": "@daily", "timezone": None}, "timezone=None: both must be text, such as"),
         ({"every": 5, "missed": "some"}, '"skip", "one" or "all"'),
         ({"every": 5, "overlap": "maybe"}, '"allow" or "skip"'),
         ({"every": 5, "catch_up": 0}, "catch_up=0: use 1 to 1,000"),
