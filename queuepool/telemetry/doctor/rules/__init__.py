@@ -28,7 +28,7 @@ RULES: Final = (
     Rule("no-leader", scaling.no_leader, scaling.NO_LEADER_S, ("leader_lease_ms",), certain=True),
     Rule("gain-check", scaling.gain_check, scaling.BLOCKED_S, needs=("clamps_known", "past")),
     Rule("server-away", servers.away, patience_s=servers.AWAY_S, certain=True),
-    Rule("refuses-writes", refusing.refuses_writes, patience_s=refusing.REFUSES_S),
+    Rule("refuses-writes", refusing.refuses_writes, refusing.REFUSES_S, certain=True),
     Rule("memory", servers.memory),
     Rule("evictions", servers.evictions),
     Rule("persistence", servers.persistence),

@@ -47,7 +47,9 @@ def test_a_short_gap_ends_nothing_and_a_long_one_begins_anew() -> None:
 
 
 @pytest.mark.parametrize("fault", [
-    UNOWNED, replace(q.healthy(), servers=(q.server(problem="timed out"),)),
+    UNOWNED,
+    replace(q.healthy(), servers=(q.server(problem="timed out"),)),
+    replace(q.healthy(), servers=(q.server(refusal=Refusal.ALONE),)),
 ])  # fmt: skip
 def test_a_leader_or_a_server_that_was_seen_in_between_was_not_away_all_the_time(
     fault: Observed,
