@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
+from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
+from queuepool.models.doctor import ServerFigures
 from queuepool.telemetry.advice.loads import LoadHistory
 from queuepool.telemetry.doctor.observed import Deaths, Observed, Past, Place
 from queuepool.telemetry.doctor.rules.rule import DAY_S, HOUR_S, MINUTE_S
@@ -55,10 +57,20 @@ class Growth:
             grew.popleft()
         return sum(by for _, by in grew), grew[-1][0] if grew else 0
 
+    @property
+    def names(self) -> Set[str]:
+        """Return the names of the counters."""
+        return self._last.keys()
+
     def keep(self, names: set[str]) -> None:
         """Forget all others."""
         for gone in self._last.keys() - names:
             del self._last[gone], self._grew[gone]
+
+
+def _node(server: ServerFigures) -> str:
+    # The nodes of a cluster have one name, and each counts for itself.
+    return f"{server.name}\n{server.run_id}" if server.clustered else server.name
 
 
 class History:
@@ -139,12 +151,16 @@ class History:
         )
 
     def _evictions(self, seen: Observed) -> dict[str, int]:
-        answering = [server for server in seen.servers if not server.problem]
-        self._evicted.keep({server.name for server in seen.servers})
-        return {
-            server.name: self._evicted.add(server.name, server.evicted, seen.now_ms)[0]
-            for server in answering
-        }
+        """Return the evictions of each server; those of the nodes of a cluster together."""
+        nodes = {_node(server): server for server in seen.servers if not server.problem}
+        away = {server.name for server in seen.servers if server.problem}
+        self._evicted.keep(
+            {*nodes, *(node for node in self._evicted.names if node.partition("\n")[0] in away)}
+        )
+        found: Counter[str] = Counter()
+        for node, server in nodes.items():
+            found[server.name] += self._evicted.add(node, server.evicted, seen.now_ms)[0]
+        return dict(found)
 
     def _misses(self, seen: Observed) -> dict[str, tuple[int, int]]:
         known = seen.schedules or ()

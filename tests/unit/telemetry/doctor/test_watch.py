@@ -227,3 +227,17 @@ def test_what_is_gone_is_forgotten() -> None:
     assert not past.takeovers
     assert not past.evicted
     assert not past.missed
+
+
+def test_each_node_of_a_cluster_counts_its_evictions_for_itself() -> None:
+    history, evicted = History(), []
+    for look, (first, second) in enumerate([(100, 0), (100, 0), (130, 0), (130, 7)]):
+        nodes = tuple(
+            q.server(clustered=True, run_id=run_id, evicted=count)
+            for run_id, count in (("a", first), ("b", second))
+        )
+        past = history.add(at(60 * look, replace(q.healthy(), servers=nodes))).past
+        assert past is not None
+        evicted.append(past.evicted["main"])
+
+    assert evicted == [0, 0, 30, 37]
