@@ -48,7 +48,8 @@ T = TypeVar("T")
 class AsyncQueuePool(BasePool[AsyncPort]):
     """Enqueue jobs, follow them, cancel them. For the tasks of one event loop.
 
-    Arguments, results and errors are those of QueuePool.
+    Arguments, results and errors are those of QueuePool. In another event loop than the first, its
+    calls raise InvalidInputError until it is closed.
 
     >>> async def main() -> None:
     ...     async with AsyncQueuePool("redis://localhost:6379/0", partitions=4) as pool:

@@ -19,6 +19,7 @@ from queuepool.client.effects import (
     Verify,
     struck,
 )
+from queuepool.client.one_loop import OneLoop
 from queuepool.errors import MovedError, UnavailableError
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
@@ -164,15 +165,18 @@ class Network(_Servers[Port]):
 
 
 class AsyncNetwork(_Servers[AsyncPort]):
-    """Async servers, for the tasks of one event loop."""
+    """Async servers, for the tasks of one event loop unless they are ready-made."""
 
     def __init__(self, config: PoolConfig, given: Mapping[str, AsyncPort] | None) -> None:
         super().__init__(config, given, connect_async)
         self.verifier = AsyncVerifier(config, self.servers)
         self._route = self.verifier.state
+        self._one_loop = OneLoop() if given is None else None
 
     async def do(self, steps: Steps[T]) -> T:
         """Carry steps out; return what they return."""
+        if self._one_loop is not None:
+            self._one_loop.stay()
         try:
             effect = next(steps)
             while True:
@@ -233,6 +237,10 @@ class AsyncNetwork(_Servers[AsyncPort]):
 
     async def close(self) -> None:
         """Close all connections. Idempotent."""
+        if self._one_loop is not None:
+            self._one_loop.stay()
         await self.verifier.close()
         for server in self.servers.values():
             await server.close()
+        if self._one_loop is not None:
+            self._one_loop.leave()
