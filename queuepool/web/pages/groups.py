@@ -56,16 +56,17 @@ async def _known(desk: Desk) -> dict[str, Any]:
 
 async def _show(desk: Desk, request: Request) -> Response:
     key, tenant = _asked(request)
+    address = _address(key, tenant)  # also tells groups of tenants apart
     group = await desk.off_loop(lambda: _group(desk.source.reads, key, tenant))
     status = await desk.off_loop(lambda: _known_status(group, key))
-    errors = await desk.cached(f"errors of {tenant} {key}", 5.0, lambda: _errors(desk, key, tenant))
+    errors = await desk.cached(f"errors of {address}", 5.0, lambda: _errors(desk, key, tenant))
     number = group.partition.number
     lanes = await desk.cached(f"lanes of {number}", 2.0, lambda: _lanes(group))
-    runs = await desk.cached(f"runs of {tenant} {key}", 5.0, lambda: _runs(group))
+    runs = await desk.cached(f"runs of {address}", 5.0, lambda: _runs(group))
     return desk.page(
         request, "group.html", key=key, tenant=tenant, status=status, errors=errors,
         partition=number, lanes=lanes, times=times_of(runs), bars=bars(status),
-        progress=f"{status.progress:.1%}", address=_address(key, tenant), states=states(status),
+        progress=f"{status.progress:.1%}", address=address, states=states(status),
     )  # fmt: skip
 
 
@@ -82,7 +83,7 @@ async def _live(desk: Desk, request: Request) -> Response:
         del past[:-10]
         return _patch(status, eta, _rate(past))
 
-    return desk.live(request, f"group {tenant} {key}", render, _LOOK_S)
+    return desk.live(request, _address(key, tenant), render, _LOOK_S)
 
 
 def routes(desk: Desk) -> list[Route]:

@@ -127,7 +127,7 @@ def test_a_group_page_says_that_it_cannot_be_read_and_goes_on_when_it_can(
     with caplog.at_level(logging.WARNING, "queuepool.web"):
         watch(site, groups, "/group/live", test, "key=mails")
 
-    assert [r.getMessage()[:30] for r in caplog.records] == ["group  mails cannot be updated"]
+    assert [r.getMessage()[:30] for r in caplog.records] == ["/group?key=mails cannot be upd"]
 
 
 def test_one_user_leaves_room_for_others_and_the_overview_always_has_a_place() -> None:

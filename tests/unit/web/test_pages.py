@@ -3,7 +3,7 @@
 import json
 import re
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -143,6 +143,18 @@ def test_a_group_of_a_tenant_is_asked_by_both_names(site: Site, operator: Browse
 
     assert site.pool.group("k", tenant="acme").status().held_ms is not None
     assert "of tenant acme" in operator.text("/group?key=k&tenant=acme")
+
+
+def test_groups_whose_names_look_alike_together_with_their_tenants_are_told_apart(
+    site: Site, operator: Browser
+) -> None:
+    first, other = {"tenant": "a b", "key": "c"}, {"tenant": "a", "key": "b c"}
+    enqueue(site, fail=True, **first)
+    run_jobs(site.pool)
+    enqueue(site, **other)
+
+    assert "no mailbox" in operator.text(f"/group?{urlencode(first)}")
+    assert "It has no dead jobs." in operator.text(f"/group?{urlencode(other)}")
 
 
 def test_parts_of_a_progress_bar_fill_it(site: Site) -> None:
