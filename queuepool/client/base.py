@@ -13,9 +13,9 @@ from queuepool.client.batching import (
     begin,
     grow,
     refuse_others,
-    refuse_unique,
 )
 from queuepool.client.chunks import Chunk, OpenChunks
+from queuepool.client.continuing import refuse_unique
 from queuepool.client.durability import confirmation_for
 from queuepool.client.effects import Steps
 from queuepool.client.flows.completing import complete

@@ -13,8 +13,8 @@ from typing import Any
 
 from queuepool.client import calls
 from queuepool.client.after import After
-from queuepool.client.batching import LATER_S, Continuation, continuation, refuse_unique
 from queuepool.client.chunks import Chunk, OpenChunks
+from queuepool.client.continuing import LATER_S, Continuation, continuation, refuse_unique
 from queuepool.client.flows.declared import Flow, Step, checked
 from queuepool.client.numbers import NOWHERE, Numbers
 from queuepool.client.producer import Producer

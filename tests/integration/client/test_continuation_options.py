@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queuepool import After, Flow, InvalidInputError, Job
-from queuepool.client.batching import continuation
+from queuepool.client.continuing import continuation
 from queuepool.testing import MemoryPool
 
 

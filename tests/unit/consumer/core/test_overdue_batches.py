@@ -3,7 +3,7 @@
 import pytest
 
 from queuepool import After
-from queuepool.client.batching import LATER_S
+from queuepool.client.continuing import LATER_S
 from queuepool.models import JobState
 from tests.unit.consumer.core.world import Fate, World
 
