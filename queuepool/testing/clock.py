@@ -28,14 +28,9 @@ class FakeClock:
         if seconds < 0:
             raise InvalidInputError(f"advance({seconds}): time cannot go back")
         with self._lock:
-            self._now_s = _exact(self._now_s + seconds)
+            self._now_s += seconds
 
     def jump(self, seconds: float) -> None:
         """Set the clock forward, or back if negative, as people and time servers do."""
         with self._lock:
-            self._now_s = _exact(self._now_s + seconds)
-
-
-def _exact(seconds: float) -> float:
-    # Errors of many additions must not add up: a job would be due a millisecond after its time.
-    return round(seconds, 6)
+            self._now_s += seconds

@@ -139,7 +139,8 @@ class MemoryServer:
         args = [to_bytes(argument) for argument in verb.args]
         if not verb.script:
             return _COMMANDS[args[0]](args)
-        now_ms = int(self._clock() * 1000)
+        # The errors of sums of seconds do not add up to a millisecond.
+        now_ms = int(round(self._clock() * 1000, 1))
         if verb.script in _VERBS:
             in_system = verb.script in _OF_SYSTEM
             data = self._systems.setdefault(key, SystemData()) if in_system else self.data(key)
