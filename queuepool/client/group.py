@@ -29,9 +29,12 @@ class TaskGroup(GroupSteps):
 
     @property
     def partition(self) -> Partition:
-        """Return the partition that has the group's jobs."""
-        view = self._network.config.topology.view
-        return self._network.partition(view.partition_of(self._route.slot))
+        """Return the partition that has the group's jobs.
+
+        Asks no server, unless the key may be a digest that stands for a long one.
+        """
+        view, route = self._network.config.topology.view, self._network.do(self._located())
+        return self._network.partition(view.partition_of(route.slot))
 
     @property
     def group(self) -> bytes:

@@ -78,6 +78,7 @@ def test_jobs_are_found_by_the_digest_of_their_group(redis_url: str, stage: str)
 
         for key in KEYS:
             digest, job_id = digest_of(key), f"job-{len(key)}"
+            assert pool.group(digest).partition.number == pool.group(key).partition.number
             assert pool.inspect.count("delayed", partition_key=digest) == 1
             assert pool.inspect.count("ready", partition_key=digest) == 6
             assert pool.status(job_id, partition_key=digest).state == "delayed"
