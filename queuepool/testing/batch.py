@@ -37,8 +37,7 @@ class Batch:
     graph: bytes = b""
     said: bytes = b"r"
     returns: int = 0
-    moving: int = 0  # the version of the move that it is part of; 0: of none
-    at: int = 0  # when its owner was to look at it before
+    at: int = 0  # on its way to another partition: when its owner was to look at it
     bits: set[int] = field(default_factory=set)
     failed: dict[int, tuple[bytes, bytes, bytes, bytes]] = field(default_factory=dict)
     results: dict[int, bytes] = field(default_factory=dict)

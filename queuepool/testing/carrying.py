@@ -280,6 +280,6 @@ def thaw(p: PartitionData, _args: Args) -> Any:
     for name, b in p.batches.items():
         if p.batches_due.get(name) == FROZEN_MS:
             p.batches_due[name] = b.at
-            b.moving = b.at = 0
+            b.at = 0
             p.wake(b"f")
     return 0

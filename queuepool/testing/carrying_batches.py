@@ -29,7 +29,7 @@ def freeze_batches(p: PartitionData, args: Args) -> Any:
             here += 1
             at = p.batches_due.get(name, 0)
             b.at = b.at if at == FROZEN_MS else at
-            b.moving, p.batches_due[name] = int(args[0]), FROZEN_MS
+            p.batches_due[name] = FROZEN_MS
     return here
 
 
@@ -47,7 +47,7 @@ def export_batch(p: PartitionData, args: Args) -> Any:
 @of_move
 def adopt_batch(p: PartitionData, args: Args) -> Any:
     """Take over a page of a batch; it is frozen until `thaw`."""
-    version, name, told_ms, kind, _at, page = args
+    _version, name, told_ms, kind, _at, page = args
     b, known, shift = _decoder.decode(page), p.batches.get(name), p.now - int(told_ms)
     if known is not None and kind == b"b":
         b = replace(b, bits=known.bits, failed=known.failed, results=known.results)
@@ -57,7 +57,6 @@ def adopt_batch(p: PartitionData, args: Args) -> Any:
     for field in _TIMES if abs(shift) >= 1000 else ():
         if getattr(b, field) > 0:
             setattr(b, field, max(1, getattr(b, field) + shift))
-    b.moving = int(version)
     p.batches[name], p.batches_due[name] = b, FROZEN_MS
     return 1
 

@@ -36,6 +36,7 @@ def fill(world: World, owned: OwnedPartition, group: bytes) -> None:
     world.partition.run(flow.seal_batch(COMPLETE, 1))
     world.partition.run(flow.grow_batch(GOES_ON, "0:0", 2))
     told = [(name, 0, b"d", b"0" * 11, b"1") for name in (COMPLETE, OLD)]
+    told += [(OLD, 200, b"d", b"0" * 11, b"1")]
     world.partition.run(flow.note_ends([*told, (LATE, 0, b"x", b"0" * 11, b"{}")]))
     world.partition.run(flow.cancel_batch(OLD))
     world.partition.run(_open(STEP, DAY_MS, part="s", tells=[f"{GATE}~0"]))
@@ -85,14 +86,14 @@ def of_owners(ownership: own.Ownership, stale: own.Ownership) -> list[Verb[Any]]
 def of_moves() -> list[Verb[Any]]:
     """Return what the leader calls that moves them. They are thawed by its last call."""
     pages = [(b"b", b"0", b"called", b"t"), (b"s", b"0", b"\xff"), (b"f", b"0", b"3", b"x" * 23)]
-    pages += [(b"r", b"0", b"0", b"1", b"4", b"5")]
+    pages += [(b"r", b"0", *(b"0", b"1", b"4", b"5"), *(b"1", b"1", b"130", b"5"))]
     return [
         carry.batches(),
         carry.freeze_batches(1, [GOES_ON, LATE, "AAunknown"]),
         *(carry.export_batch(1, GOES_ON, cursor) for cursor in (b"", b"s0", b"f0")),
         carry.export_batch(1, COMPLETE, b"r0"),
         *(carry.adopt_batch(1, GOES_ON, carry.Page(b"", (0, *page))) for page in pages),
-        *(carry.drop_batch(1, name) for name in (LATE, COMPLETE)),
+        *(carry.drop_batch(1, name) for name in (LATE, OLD, COMPLETE)),
         carry.drop_batch(1, "AAunknown"),
     ]
 

@@ -12,9 +12,9 @@ import resource
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from multiprocessing.queues import Queue
-from queue import Empty
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from tests.mutation.judge import Judge, Known, Survey, Verdict, run_judge
@@ -23,7 +23,6 @@ from tests.mutation.runner import NotGreenError
 
 # A mutant that gathers forever in a loop shall not take the machine's memory.
 _MEMORY_BYTES = 4 * 2**30
-_ALIVE_S = 5.0
 _PATIENCE = 0.1  # of the time that all tests of a mutant take
 _TOGETHER = 16
 
@@ -54,43 +53,35 @@ def verdicts(
 ) -> Iterator[Judged | Survey]:  # fmt: skip
     """Judge lists of mutants, and last those that are known to live. Yields surveys, too.
 
-    Raises NotGreenError when the tests fail on the scripts as they are.
+    Raises NotGreenError when the tests fail on the scripts as they are, or when two processes die
+    of a case.
     """
-    context = multiprocessing.get_context("spawn")
-    cases, results = context.Queue(), context.Queue()
-    arguments = (cases, results, tuple(tests), known or Known())
-    processes = [context.Process(target=_work, args=arguments) for _ in range(jobs)]
-    for process in processes:
-        process.start()
+    judges = [_Process((tuple(tests), known or Known())) for _ in range(jobs)]
     try:
-        yield from _lead(lists, last, cases, results, processes)
+        yield from _lead(lists, last, judges)
     finally:
-        for process in processes:
-            process.terminate()
-            process.join()
+        for judge in judges:
+            judge.end()
 
 
 def _lead(
-    lists: Iterable[Sequence[Mutant]], last: Iterable[Mutant],
-    cases: Queue[Any], results: Queue[Any], processes: Sequence[Any],
-) -> Iterator[Judged | Survey]:  # fmt: skip
+    lists: Iterable[Sequence[Mutant]], last: Iterable[Mutant], judges: Sequence[_Process]
+) -> Iterator[Judged | Survey]:
     """Hand out cases, one to a process; yield what is judged."""
-    alone, waiting, busy = deque(lists), list(last), 0
-    while busy or alone or waiting:
-        while busy < len(processes) and (alone or waiting):
-            batch = one_of_each_file(waiting, _TOGETHER)
-            if len(batch) == _TOGETHER or not alone:
-                waiting = [mutant for mutant in waiting if mutant not in batch]
-                cases.put(_Case(batch, together=True))
+    alone, waiting = deque(lists), list(last)
+    while alone or waiting or any(judge.case for judge in judges):
+        for judge in judges:
+            if judge.case is None and (alone or waiting):
+                batch = one_of_each_file(waiting, _TOGETHER)
+                together = len(batch) == _TOGETHER or not alone
+                if together:
+                    waiting = [mutant for mutant in waiting if mutant not in batch]
+                judge.take(_Case(batch if together else alone.popleft(), together))
+        for result in _told(judges):
+            if isinstance(result, _Done):
+                waiting += result.undecided
             else:
-                cases.put(_Case(alone.popleft()))
-            busy += 1
-        result = _next(results, processes)
-        if isinstance(result, _Done):
-            busy -= 1
-            waiting += result.undecided
-        else:
-            yield result
+                yield result
 
 
 def one_of_each_file(mutants: Iterable[Mutant], most: int) -> list[Mutant]:
@@ -102,21 +93,73 @@ def one_of_each_file(mutants: Iterable[Mutant], most: int) -> list[Mutant]:
     return list(found.values())
 
 
-def _next(results: Queue[Any], processes: Sequence[Any]) -> Judged | Survey | _Done:
-    while True:
+def _told(judges: Sequence[_Process]) -> Iterator[Judged | Survey | _Done]:
+    """Wait for what processes tell; those that have died begin their case again."""
+    by_end = {judge.end_here: judge for judge in judges}
+    for end in wait(list(by_end)):
+        judge = by_end[end]  # type: ignore[index]
         try:
-            result = results.get(timeout=_ALIVE_S)
-        except Empty:
-            if not any(process.is_alive() for process in processes):
-                raise NotGreenError("every process ended before its work") from None
+            result = judge.end_here.recv()
+        except (EOFError, OSError):
+            judge.begin_again()
             continue
         if isinstance(result, _Failure):
             raise NotGreenError(result.text)
-        found: Judged | Survey | _Done = result
-        return found
+        judge.hear(result)
+        yield result
 
 
-def _work(cases: Queue[Any], results: Queue[Any], tests: Sequence[str], known: Known) -> None:
+class _Process:
+    """A process that judges one case at a time. case: the one it has been handed."""
+
+    def __init__(self, arguments: tuple[Any, ...]) -> None:
+        self._arguments = arguments
+        self._died = 0
+        self.case: _Case | None = None
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.end_here, there = context.Pipe()
+        self._process = context.Process(target=_work, args=(there, *self._arguments), daemon=True)
+        self._process.start()
+        there.close()
+
+    def take(self, case: _Case) -> None:
+        self.case, self._died = case, 0
+        self._hand_over()
+
+    def hear(self, result: Judged | Survey | _Done) -> None:
+        """Keep of the case what is not judged yet."""
+        if isinstance(result, _Done):
+            self.case = None
+        elif not isinstance(result, Survey) and self.case is not None:
+            left = [mutant for mutant in self.case.mutants if mutant != result[0]]
+            self.case = replace(self.case, mutants=left)
+
+    def begin_again(self) -> None:
+        """Take a new process in the place of one that has died, for the rest of its case."""
+        self._process.join()
+        self._died += 1
+        if self._died > 1:
+            mutants = self.case.mutants if self.case else ()
+            named = [f"{mutant.file}:{mutant.line}" for mutant in mutants]
+            raise NotGreenError(f"processes died ({self._process.exitcode}) judging {named}")
+        self.end_here.close()
+        self._start()
+        if self.case is not None:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        with suppress(OSError):  # it has died, and is noticed as one that has
+            self.end_here.send(self.case)
+
+    def end(self) -> None:
+        self._process.terminate()
+        self._process.join()
+
+
+def _work(cases: Connection, tests: Sequence[str], known: Known) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     sys.stdout.flush()
     with open(os.devnull, "w") as nothing:  # noqa: PTH123
@@ -124,20 +167,20 @@ def _work(cases: Queue[Any], results: Queue[Any], tests: Sequence[str], known: K
 
     def judge_all(judge: Judge) -> None:
         while True:
-            case: _Case = cases.get()
+            case: _Case = cases.recv()
             if case.together:
                 for judged in judge.judge_together(case.mutants):
-                    results.put(judged)
+                    cases.send(judged)
             undecided = []
             for mutant in () if case.together else case.mutants:
                 verdict = judge.judge(mutant, _PATIENCE)
                 if verdict is None:
                     undecided.append(mutant)
                 else:
-                    results.put((mutant, verdict))
-            results.put(_Done(undecided))
+                    cases.send((mutant, verdict))
+            cases.send(_Done(undecided))
 
     try:
-        run_judge(judge_all, tests, known, results.put)
+        run_judge(judge_all, tests, known, cases.send)
     except Exception as error:
-        results.put(_Failure(str(error)))
+        cases.send(_Failure(str(error)))

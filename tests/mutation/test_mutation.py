@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -197,6 +198,21 @@ def test_tests_that_fail_on_whole_scripts_judge_nothing() -> None:
 
     with pytest.raises(NotGreenError, match="collected"):
         list(verdicts([[BROKEN]], jobs=1, tests=unknown))
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_a_process_that_dies_begins_its_case_again_once(deaths: int) -> None:
+    told = verdicts([[SILENT]], jobs=1, tests=("tests/contract/test_leading.py",))
+    for _ in range(deaths):
+        assert isinstance(next(told), Survey)
+        [process] = multiprocessing.active_children()
+        process.kill()
+    if deaths > 1:
+        with pytest.raises(NotGreenError, match=r"died .-9. judging .*resign"):
+            list(told)
+        return
+    found = dict(one for one in told if not isinstance(one, Survey))
+    assert found[SILENT].killer is not None
 
 
 def verdict(line: int, text: str, killer: str | None) -> Verdict:

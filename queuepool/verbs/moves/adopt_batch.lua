@@ -32,7 +32,6 @@ if kind == 'b' then
     end
     redis.call('HSET', b, ARGV[k], value)
   end
-  redis.call('HSET', b, 'moving', ARGV[1])
   redis.call('ZADD', bd, FROZEN, batch)
 end
 if kind == 's' and ARGV[6] ~= '' then redis.call('SETRANGE', bits, ARGV[5], ARGV[6]) end

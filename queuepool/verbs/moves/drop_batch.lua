@@ -10,16 +10,12 @@ local base, batch = KEYS[1], ARGV[2]
 local bd = base .. ':bd'
 -- uses: ours, flows/forget_batch
 redis.call('ZCARD', bd)
-local f = ours('HMGET', base .. ':b:' .. batch, 'state', 'top', 'swept') or {}
+local f = ours('HMGET', base .. ':b:' .. batch, 'top', 'swept') or {}
 ours('STRLEN', base .. ':bb:' .. batch)
 ours('HLEN', base .. ':bf:' .. batch)
-local first, pages = whole(f[3]), math.ceil(whole(f[2]) / 128)
+local first, pages = whole(f[2]), math.ceil(whole(f[1]) / 128)
 for page = first, math.min(pages, first + 200) - 1 do
   ours('HLEN', base .. ':br:' .. batch .. ':' .. string.format('%.0f', page))
 end
 -- uses: make_way
-if not f[1] then
-  redis.call('ZREM', bd, batch)
-  return 1
-end
-return forget_batch({name = batch, more = {[5] = f[2], [6] = f[3]}}, 200) and 1 or 0
+return forget_batch({name = batch, more = {[5] = f[1], [6] = f[2]}}, 200) and 1 or 0

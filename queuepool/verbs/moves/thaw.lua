@@ -40,7 +40,7 @@ for i = 1, #tasks, 2 do
 end
 for i, batch in ipairs(batches) do
   redis.call('ZADD', bd, whole(at[i]), batch)
-  redis.call('HDEL', base .. ':b:' .. batch, 'moving', 'at')
+  redis.call('HDEL', base .. ':b:' .. batch, 'at')
 end
 if #batches > 0 then wake('f') end
 return redis.call('SCARD', mv) + redis.call('ZCOUNT', bd, FROZEN, '+inf')
