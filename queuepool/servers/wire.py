@@ -52,7 +52,7 @@ _TOO_OLD = ("unexpected symbol near '#'",)
 # The error of a script without permission, in Valkey and in Redis.
 _FORBIDDEN = ("ACL failure in script", "The user executing the script can't")
 # Its stub only accepts tuples of one element.
-_pack: Callable[[tuple[Any, ...]], bytes] = pack_command
+_packed: Callable[[tuple[Any, ...]], bytes] = pack_command
 _REMEDIES = {
     "no permissions": "grant the ACL user the permissions of its role: `queuepool acl` prints "
     "the rules, docs/security.md explains them",
@@ -67,20 +67,23 @@ def pack(key: bytes, verb: Verb[Any]) -> bytes:
     """Return one call in wire format."""
     if not verb.script:
         return pack_words(verb.args)
-    packed: bytes = _pack((b"EVALSHA", script(verb.script).sha, b"1", key, *verb.args))
-    return packed
+    return _pack((b"EVALSHA", script(verb.script).sha, b"1", key, *verb.args))
 
 
 def pack_load(verb: Verb[Any]) -> bytes:
     """Return the command that loads the verb's script."""
-    packed: bytes = _pack((b"SCRIPT", b"LOAD", script(verb.script).code))
-    return packed
+    return _pack((b"SCRIPT", b"LOAD", script(verb.script).code))
 
 
 def pack_words(words: Sequence[Argument]) -> bytes:
     """Return any command in wire format."""
-    packed: bytes = _pack(tuple(words))
-    return packed
+    return _pack(words)
+
+
+def _pack(words: Sequence[Argument]) -> bytes:
+    # Writing out an int lets signals in, and hiredis crashes if a handler raises there, as that of
+    # Ctrl-C does: it gets none.
+    return _packed(tuple([str(word) if type(word) is int else word for word in words]))
 
 
 def is_unknown_script(reply: Any) -> bool:
