@@ -122,6 +122,7 @@ class Core:
         """Take executions that ended (or never started, with End.HAND_BACK)."""
         self.state.gatekeeper.on_ended(outcomes)
         self.state.costs.on_ended(outcomes)
+        self.state.worked.on_ended(outcomes)
         self.in_flight.on_ended(outcomes)
 
     def hand_back(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:

@@ -10,6 +10,7 @@ from consumer.core.lease import Lease
 from consumer.core.limits.gatekeeper import Gatekeeper
 from consumer.core.pace import Pace
 from consumer.core.prefetch import Prefetch
+from consumer.core.worked import Worked
 from queuepool.verbs.owner import verbs as own
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class State:
         self.work_expected = True
         self.released = self.rousing = self.late = self.looks = False
         self.gatekeeper = Gatekeeper(self.ownership, definition_of)
+        self.worked = Worked()
         self.promote_s = self.poll_s = self.gates_s = now_s
         self.untold_s = self.batches_s = now_s
         self.overdue = True

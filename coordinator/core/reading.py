@@ -18,6 +18,7 @@ def read(seen: Observation, state: PartitionState, owner: Owner) -> tuple[Readin
         finished_total=max(finished_total(state), 0),
         in_flight=max(state.in_flight, 0),
         limits=owner.limits,
+        work=owner.work,
         age_s=age_s(state, owner),
     )
     inputs = Inputs(

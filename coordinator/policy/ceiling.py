@@ -64,13 +64,13 @@ class Ceiling:
         self,
         reading: Reading,
         seconds: float,
-        finished: int,
+        finished: float,
         settings: GainCheckSettings,
         least: int = 1,
     ) -> Ceiling:
         """Return what is known after one more reading; nothing new, if its counts are old.
 
-        least: the fewest workers that may run.
+        finished: jobs of equal length (see `worth`). least: the fewest workers that may run.
         """
         if reading.age_s > max(2 * seconds, _STALE_S):
             return replace(self, pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S))
@@ -88,7 +88,7 @@ class Ceiling:
             seen = replace(seen, probe=probe, workers=workers)
         return _end_trial(seen, settings)
 
-    def _passed(self, reading: Reading, seconds: float, finished: int, one: Window) -> Ceiling:
+    def _passed(self, reading: Reading, seconds: float, finished: float, one: Window) -> Ceiling:
         """Return what is known after one more cycle, before anything is judged.
 
         one: that cycle, if it was saturated.
@@ -128,6 +128,12 @@ class Ceiling:
             careful=self.careful,
             calm=self.calm if self.calm and _is_deep(reading) else reading.workers,
         )
+
+    def without_trial(self) -> Ceiling:
+        """Return the state in which no step is judged, since jobs are others than before."""
+        if self.before is None and self.interrupted is None:
+            return self
+        return replace(self, before=None, interrupted=None, trial_cycles=0)
 
     def is_over(self, *, saturated: bool) -> bool:
         """Return whether the ceiling ends; a probe that runs may finish, for a while."""

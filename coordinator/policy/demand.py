@@ -2,7 +2,8 @@
 
 arrivals   what finished, plus what the backlog and the jobs in flight grew by (signed)
 rate       smoothed; a bulk is backlog and no rate, so one reading raises it only so far
-service_s  worker-seconds spent / jobs finished, both fading
+service_s  worker-seconds spent / jobs finished, both fading; if jobs of late take clearly longer,
+           what these have taken so far, ended or not (see `lately`)
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from coordinator.policy.lately import Lately
 from coordinator.policy.model import LimitUse, Reading
 
 _PRIOR_S, _PRIOR_JOBS = 0.1, 1.0  # before anything finished, a job is taken to need 0.1 s
@@ -20,6 +22,7 @@ _REMEMBERED_JOBS = 25.0  # whose service times fade only as others finish
 _LEAST_TAU_S, _TAU_JOBS = 3.0, 2.0  # of the rate of arrivals
 _USED_TAU_S = 5.0  # of what a limit lets through
 _PART: Final = 2.0  # of what all jobs took, at most what those of one limit took
+LOW: Final = 0.4  # square roots of the load, by which the size may be below it
 _MOST: Final = 10**12  # jobs; a larger count is damaged
 
 
@@ -47,10 +50,22 @@ class Demand:
     finished: float = 0.0  # fading sums
     worker_s: float = 0.0
     limits: Mapping[str, LimitTally] = field(default_factory=dict)
+    lately: Lately = field(default_factory=Lately)
 
     @property
     def service_s(self) -> float:
         """Return the seconds of a worker that a job takes."""
+        usual_s = self.usual_s
+        return self.lately.service_s(usual_s) or usual_s
+
+    @property
+    def changed(self) -> bool:
+        """Return whether jobs of late clearly take longer than usual."""
+        return self.lately.service_s(self.usual_s) > 0
+
+    @property
+    def usual_s(self) -> float:
+        """Return what those that finished took on average; the last ones count a little more."""
         return (self.worker_s + _PRIOR_S) / (self.finished + _PRIOR_JOBS)
 
     def problem(self, reading: Reading) -> str:
@@ -87,7 +102,7 @@ class Demand:
         seen_s = min(passed_s, 2 * cycle_s)
         finished = reading.finished_total - self.finished_total
         busy = busy_workers(reading)
-        keep = math.exp(-seen_s / max(_LEAST_FADE_S, _FADE_JOBS * self.service_s))
+        keep = math.exp(-seen_s / max(_LEAST_FADE_S, _FADE_JOBS * self.usual_s))
         if self.finished:
             keep = max(keep, min(_REMEMBERED_JOBS / self.finished, 1.0))
         jobs = self.finished * keep + finished * seen_s / passed_s
@@ -105,6 +120,9 @@ class Demand:
             finished=jobs,
             worker_s=worker_s,
             limits={one.name: self._limit(one, passed_s, keep, worker_s) for one in reading.limits},
+            lately=self.lately
+            if seen_s < passed_s
+            else self.lately.observe(reading, busy, seen_s, finished),
         )
 
     def _rate(self, reading: Reading, finished: int, passed_s: float, weight: float) -> float:
@@ -121,7 +139,7 @@ class Demand:
 
         Only the unused part: what a limit lets through is seen as arrivals already.
         """
-        needed = 0.0
+        needed = self._workers_for_permits(reading)
         for one in reading.limits:
             tally = self.limits.get(one.name)
             if tally is not None and one.parked > one.granted_per_s:
@@ -129,6 +147,18 @@ class Demand:
                 unused = max(one.granted_per_s - tally.used_per_s, 0.0) * service_s
                 needed += min(unused, one.parked)  # which is bounded by what there is
         return needed
+
+    def _workers_for_permits(self, reading: Reading) -> float:
+        """Return the workers for jobs that hold a permit while they wait, for which others park.
+
+        Of the jobs that wait, it is not known which: at most as many as the load varies by.
+        """
+        ready = waiting(reading)
+        if not ready or not any(one.parked and not one.granted_per_s for one in reading.limits):
+            return 0.0
+        load = self.per_s * self.service_s
+        extra = min(float(ready), math.sqrt(load))
+        return extra + LOW * math.sqrt(load + extra)  # which a size is lowered by
 
     def _limit(
         self, use: LimitUse, passed_s: float, keep: float, all_worker_s: float

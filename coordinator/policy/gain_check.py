@@ -88,7 +88,7 @@ class Window:
         """Seconds one worker spends on one job (Little's law), infinite when unknown."""
         return self.workers * self.seconds / self.finished if self.finished > 0 else math.inf
 
-    def add(self, workers: int, seconds: float, finished: int, keep_s: float) -> "Window":
+    def add(self, workers: int, seconds: float, finished: float, keep_s: float) -> "Window":
         """Return the window with one more cycle; beyond `keep_s` the past fades."""
         if workers != self.workers:
             return Window(

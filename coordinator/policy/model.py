@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Self
 
 from queuepool.models.limit_use import LimitUse
+from queuepool.models.work import EndedWork
 
 __all__ = [
     "Decision",
@@ -51,8 +52,9 @@ class Reading:
     consumer reported them, `busy` those with a job, and `finished_total` all executions
     ended so far. The counter may fall back when a server loses writes. `in_flight` counts the jobs
     that are claimed and not ended, as the server knows them; None if unknown. `limits` are those
-    that jobs of the partition wait for, or waited for. `age_s` tells how old the consumer's counts
-    are, which are `workers`, `busy` and `limits`; the others are of now.
+    that jobs of the partition wait for, or waited for. `work` is what the consumer says of its
+    jobs that ended; None if it says nothing. `age_s` tells how old the consumer's counts are, which
+    are `workers`, `busy`, `limits` and `work`; the others are of now.
     """
 
     at_s: float
@@ -62,6 +64,7 @@ class Reading:
     finished_total: int
     in_flight: int | None = None
     limits: tuple[LimitUse, ...] = ()
+    work: EndedWork | None = None
     age_s: float = 0.0
 
     def __post_init__(self) -> None:

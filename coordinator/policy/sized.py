@@ -17,11 +17,12 @@ from typing import NamedTuple
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
 from coordinator.policy.ceiling import ATTEMPT, Ceiling
-from coordinator.policy.demand import Demand, busy_workers, waiting
+from coordinator.policy.demand import LOW, Demand, busy_workers, waiting
 from coordinator.policy.gain_check import GainCheckSettings, Verdict
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
+from coordinator.policy.worth import Worth
 
-_LOW, _HIGH = 0.4, 0.75  # square roots of the load, below and above it
+_HIGH = 0.75  # square roots of the load, above it
 _ANY = 10**9  # workers: more than there can be
 _KNOWN_JOBS = 20  # finished, before their service time is believed
 
@@ -56,6 +57,7 @@ class SizedState(PolicyState):
 
     demand: Demand = field(default_factory=Demand)
     ceiling: Ceiling = field(default_factory=Ceiling)
+    worth: Worth = field(default_factory=Worth)
     large_s: float = 0.0
 
 
@@ -96,7 +98,7 @@ def size(work: Work) -> Size:
     load = work.steady + work.unused
     root, work_s = math.sqrt(load), work.waiting_s
     low = min(
-        load - _LOW * root + work_s / work.drain_s,
+        load - LOW * root + work_s / work.drain_s,
         work.busy + work.waiting + max(work.per_s * work.cycle_s, load),
     )
     high = max(load + _HIGH * root + work_s / work.cycle_s, low, work.busy)
@@ -126,7 +128,7 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
     """Size the pool by the work that arrives and waits."""
 
     name = "sized"
-    version = 7
+    version = 8
     figure_names = Work._fields
 
     def on_reading(self, reading: Reading, state: SizedState, limits: Limits) -> Decision:
@@ -141,14 +143,19 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             return bounded(replace(state, demand=demand), state.target, limits, FIRST_LOOK)
         check = self.settings.gain_check
         finished = reading.finished_total - last.finished_total
-        since_s = reading.at_s - last.at_s
+        since_s, worth = reading.at_s - last.at_s, state.worth.observe(reading.work)
         # Not by `replace`, which would take a good part of a cycle over many partitions.
         seen = SizedState(
             target=state.target,
             demand=demand,
-            ceiling=state.ceiling.observe(reading, since_s, finished, check, limits.min_workers),
+            ceiling=state.ceiling.observe(
+                reading, since_s, finished * worth.share, check, limits.min_workers
+            ),
+            worth=worth,
             large_s=state.large_s,
         )
+        if demand.changed and worth.as_usual:  # other jobs run now: nothing can be compared
+            seen = replace(seen, ceiling=seen.ceiling.without_trial())
         verdict = seen.ceiling.judge(check)
         if verdict in (Verdict.NO_GAIN, Verdict.CHANGED):
             return self._close(seen, limits, changed=verdict is Verdict.CHANGED)

@@ -11,6 +11,7 @@ from coordinator.policy import LimitUse
 from coordinator.simulator.partition import SimulatedPartition
 from coordinator.simulator.scenario import Scenario
 from queuepool.models import Owner, PartitionState
+from queuepool.models.work import EndedWork
 
 _LEASE_MS = 10_000
 _REPORTS_KEPT = 4_096
@@ -25,6 +26,7 @@ class _Report:
     target: int
     applied: str
     limits: tuple[LimitUse, ...]
+    work: EndedWork
 
 
 class SimulatedConsumer:
@@ -46,11 +48,8 @@ class SimulatedConsumer:
         """Report the counts of now."""
         if self._alive:
             pool = self.partition
-            self._reports.append(
-                _Report(
-                    pool.now_s, pool.workers, pool.busy, pool.target, self._applied, self._limits()
-                )
-            )
+            counts = (pool.now_s, pool.workers, pool.busy, pool.target)
+            self._reports.append(_Report(*counts, self._applied, self._limits(), pool.meter.total))
 
     def look(self) -> float:
         """Report if a report is due, or counts changed; returns when to look again."""
@@ -128,6 +127,7 @@ class SimulatedConsumer:
                 target=seen.target,
                 applied=seen.applied,
                 limits=seen.limits,
+                work=seen.work,
             )
         return PartitionState(
             partition=self.number,

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from coordinator.simulator.load import Load
 from coordinator.simulator.scenario import Hidden, Stream
 from coordinator.simulator.waiting import Gate, Rings
+from queuepool.models.work import WorkMeter
 
 _NEVER = math.inf
 
@@ -42,11 +43,13 @@ class SimulatedPartition:
         self.mean_s = [stream.service_s for stream in streams]
         self.waits_s = array("d", [-1.0]) * len(load)  # -1: has not started
         self._tiers = [stream.tier for stream in streams]
+        self._names = [stream.name for stream in streams]
         by_name = {gate.limit.name: gate for gate in self.gates}
         self._gate_of = [by_name.get(stream.limit) for stream in streams]
         self._floor, self._next = floor, 0
         self._rings = Rings()
-        self._ends: list[tuple[float, int, float]] = []  # when, job, service time
+        self._ends: list[tuple[float, int, float, float]] = []  # when, job, service time, begun
+        self.meter = WorkMeter()
         self._free_s = 0.0  # of the hidden rate
         self._slots = [0.0] * self.hidden.concurrency  # when each is free, of the hidden limit
         self._due_s = _NEVER
@@ -74,7 +77,7 @@ class SimulatedPartition:
 
     def crash(self) -> None:
         """Lose every worker; what ran is at the front of its lane when the next owner starts."""
-        for _, job, _ in sorted(self._ends, reverse=True):
+        for _, job, _, _ in sorted(self._ends, reverse=True):
             number = self.load.stream[job]
             gate = self._gate_of[number]
             if gate is not None:
@@ -143,7 +146,7 @@ class SimulatedPartition:
             self.waits_s[job] = self.now_s - load.at_s[job]
             self.busy += 1
             end_s = self._downstream_s(service_s) + service_s
-            heapq.heappush(self._ends, (end_s, job, service_s))
+            heapq.heappush(self._ends, (end_s, job, service_s, self.now_s))
             gate = self._gate_of[number]
             if gate is not None:
                 gate.start(self.now_s)
@@ -161,13 +164,15 @@ class SimulatedPartition:
         return begins_s
 
     def _end(self) -> None:
-        _, job, service_s = heapq.heappop(self._ends)
+        _, job, service_s, begun_s = heapq.heappop(self._ends)
         self.busy -= 1
         self.finished += 1
         self.served_s += service_s
         self.last_finish_s = self.now_s
         self.workers = max(self.target, self.busy)
-        gate = self._gate_of[self.load.stream[job]]
+        number = self.load.stream[job]
+        self.meter.add([(self._names[number], self.now_s - begun_s)], self.now_s)
+        gate = self._gate_of[number]
         if gate is not None:
             gate.end(service_s)
             self._let_in()

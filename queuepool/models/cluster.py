@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from queuepool.models.limit_use import LimitUse
+from queuepool.models.work import EndedWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class Owner:
     cpu, memory: percent in use of what its machine, or its container, has; None if not reported.
     version: its release, and dead_keep: how many dead jobs, and bytes of them, it keeps; empty and
     None from releases that do not report them. limits: what those let through for which jobs wait.
+    work: of its jobs that ended, None if none has, or from releases that do not report it.
     to_end: an operator asked it to end.
     """
 
@@ -43,6 +45,7 @@ class Owner:
     version: str = ""
     dead_keep: tuple[int, int] | None = None
     limits: tuple[LimitUse, ...] = ()
+    work: EndedWork | None = None
     to_end: bool = False
 
 

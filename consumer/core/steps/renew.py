@@ -42,12 +42,13 @@ class Renew(Step):
     def verb(self, now_s: float) -> Verb[own.Renewal]:
         """Return the verb that renews the lease and reports on the workers."""
         state = self._state
+        reports = (state.worked.text(), state.gatekeeper.uses.text(now_s))
         return state.lease.renewal(
             state.ownership,
             alive=state.alive,
             busy=state.busy,
             load=state.load(),
-            limits=state.gatekeeper.uses.text(now_s),
+            limits=",".join(filter(None, reports)),
         )
 
     def on_reply(self, renewal: own.Renewal, turn: Turn) -> None:

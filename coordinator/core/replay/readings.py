@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
 from coordinator.core.model import Observation, finished_total
 from coordinator.policy import LimitUse
 from queuepool.models import Owner, PartitionState
+from queuepool.models.work import EndedWork
 
 
 class _Owner(msgspec.Struct, array_like=True):
@@ -42,6 +41,7 @@ class Reading(msgspec.Struct, array_like=True):
     seen: _Seen | None
     problem: str = ""
     limits: list[LimitUse] = []
+    work: EndedWork | None = None
 
 
 def reading_of(seen: Observation) -> Reading:
@@ -53,6 +53,7 @@ def reading_of(seen: Observation) -> Reading:
         seen=None if state is None else _seen(state),
         problem=seen.problem,
         limits=[] if state is None or state.owner is None else list(state.owner.limits),
+        work=None if state is None or state.owner is None else state.owner.work,
     )
 
 
@@ -62,7 +63,7 @@ def observation_of(reading: Reading) -> Observation:
     return Observation(
         partition=partition,
         at_s=reading.at_s,
-        state=None if seen is None else _state(partition, seen, reading.limits),
+        state=None if seen is None else _state(partition, seen, reading),
         problem=reading.problem,
     )
 
@@ -93,7 +94,7 @@ def _seen(state: PartitionState) -> _Seen:
     )
 
 
-def _state(partition: int, seen: _Seen, limits: Iterable[LimitUse]) -> PartitionState:
+def _state(partition: int, seen: _Seen, reading: Reading) -> PartitionState:
     owner = seen.owner
     return PartitionState(
         partition=partition,
@@ -122,7 +123,8 @@ def _state(partition: int, seen: _Seen, limits: Iterable[LimitUse]) -> Partition
             applied=owner.applied,
             cpu=owner.cpu,
             memory=owner.memory,
-            limits=tuple(limits),
+            limits=tuple(reading.limits),
+            work=reading.work,
         ),
         checkpoint=None,
         checkpoint_ms=None,

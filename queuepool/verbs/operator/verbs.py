@@ -19,7 +19,7 @@ from queuepool.models import (
 from queuepool.models.log import LogKind
 from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb, fields, number
-from queuepool.verbs.owner.limit_uses import read_limit_uses
+from queuepool.verbs.owner.limit_uses import read_limit_uses, read_work
 
 _NOT_COUNTERS = frozenset(
     (
@@ -121,6 +121,7 @@ def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
         version=stored_text(version[:32]),
         dead_keep=_keep(keep),
         limits=read_limit_uses(_told(o, "limits")),
+        work=read_work(_told(o, "limits")),
         to_end=o.get("drain", b"") == o.get("epoch"),
     )
 

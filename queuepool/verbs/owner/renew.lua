@@ -6,7 +6,7 @@
 --         command, percents in use of CPU and memory (42:63), lifeline (run id of this server,
 --         id of a connection of this process, namespace of its pid, joined by colons; "": unknown),
 --         about the owner (its release, dead jobs and bytes of them that it keeps: 0.2.0:100:9000),
---         its limits ("": none; each: parked, granted, finished, service, name; see limit_uses.py)
+--         its jobs that ended and its limits ("": none; see limit_uses.py)
 -- Returns {role (1 owner, 2 draining, 3 owner that is asked to end, see drain), now ms, rolled back
 --         (1: this server lost a beat), epochs to recover, ms until the next delayed job (-1 none),
 --         [[command id, [field, value ...]] ...], [ids of running jobs asked to cancel]}; or

@@ -95,8 +95,8 @@ def renew(
 
     load: percents in use of CPU and memory, as "42:63"; either may be absent. lifeline: a
     connection of this process, see queuepool.verbs.owner.lifeline. about: its release, and the dead
-    jobs and bytes of them that it keeps, as "0.2.0:100000:67108864". limits: what those let through
-    for which jobs wait, see queuepool.verbs.owner.limit_uses.
+    jobs and bytes of them that it keeps, as "0.2.0:100000:67108864". limits: what of its jobs
+    ended, and what limits let through, see queuepool.verbs.owner.limit_uses.
     """
 
     def read(reply: Any) -> Renewal:
