@@ -11,8 +11,9 @@ from queuepool.cli.arguments import add_json, add_reason
 from queuepool.cli.display import output
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.imports.moving import Importing, Report
+from queuepool.cli.imports.moving import Importing
 from queuepool.cli.imports.naming import Naming, read_tasks, read_tiers
+from queuepool.cli.imports.report import Report
 from queuepool.cli.imports.source import Source
 from queuepool.cli.inspection.logged import begins
 from queuepool.cli.inspection.pools import open_pool
@@ -132,7 +133,7 @@ def _tell(report: Report, *, moved: bool, as_json: bool) -> Exit:
     for said, count in report.other.items():
         output.say(f"  {count:>9,}  {said}: never moved")
     if report.already:
-        output.remark(f"{report.already:,} had been imported by an interrupted run")
+        output.remark(f"{report.already:,} of them were here already, from an earlier run")
     if not moved:
         output.remark("nothing was changed; use --move to move them")
         return Exit.OK

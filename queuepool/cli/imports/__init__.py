@@ -5,7 +5,9 @@
                the source that they are given
     naming     which task of ours a foreign one is, and the names of its arguments. Pure
     source     the server that they are on
-    moving     page by page: hold, enqueue, remove there, release
+    note       what is noted there about the page that is moved; remove.lua removes its jobs
+    moving     page by page: note, hold, enqueue, remove there, release
+    report     what was found and done. Pure
 
 Nothing that was pickled is ever read: it could run any code.
 """

@@ -42,19 +42,21 @@ def walks(source: Source, queue: str) -> Iterator[Walk]:
     yield Walk(source, queue.encode(), kind="zset")
 
 
-def entries(source: Source, queue: str, walk: Walk, page: list[tuple[bytes, int]]) -> list[Entry]:
+def entries(source: Source, queue: str, _walk: Walk, page: list[tuple[bytes, int]]) -> list[Entry]:
     """Return what the members of a page mean."""
     stored = source.do([("GET", b"arq:job:%s" % member) for member, _ in page])
-    running = source.do([("EXISTS", b"arq:in-progress:%s" % member) for member, _ in page])
+    running = source.do([("EXISTS", _guard(member)) for member, _ in page])
     return [
-        _entry(queue, walk, member, due_ms, stored[i], runs=bool(running[i]))
+        _entry(queue, member, due_ms, stored[i], runs=bool(running[i]))
         for i, (member, due_ms) in enumerate(page)
     ]
 
 
-def _entry(
-    queue: str, walk: Walk, member: bytes, due_ms: int, stored: bytes | None, *, runs: bool
-) -> Entry:
+def _guard(member: bytes) -> bytes:
+    return b"arq:in-progress:%s" % member
+
+
+def _entry(queue: str, member: bytes, due_ms: int, stored: bytes | None, *, runs: bool) -> Entry:
     found: Foreign | RefusedError
     try:
         if runs:
@@ -62,8 +64,10 @@ def _entry(
         found = read(stored or b"", due_ms)
     except RefusedError as error:
         found = error
+    # A worker that has marked a job as in progress, and not read it yet, must not find it.
+    keys = (b"arq:job:%s" % member, b"arq:retry:%s" % member)
     job_id = job_id_of(KIND, queue, member, stored or b"")
-    return walk.entry(member, found, job_id, b"arq:job:%s" % member, b"arq:retry:%s" % member)
+    return Entry(member=member, job_id=job_id, found=found, guard=_guard(member), keys=keys)
 
 
 def read(stored: bytes, due_ms: int) -> Foreign:

@@ -67,7 +67,8 @@ def _entry(queue: str, walk: Walk, member: bytes, score: int, stored: Mapping[st
         found = error
     key = f"bull:{queue}:".encode() + member
     contents = (stored.get("data", b""), stored.get("timestamp", b""))
-    return walk.entry(member, found, job_id_of(KIND, queue, member, *contents), key, key + b":logs")
+    job_id = job_id_of(KIND, queue, member, *contents)
+    return Entry(member=member, job_id=job_id, found=found, keys=(key, key + b":logs"))
 
 
 def read(stored: Mapping[str, bytes], due_ms: int | None) -> Foreign:

@@ -55,12 +55,12 @@ def walks(source: Source, queue: str) -> Iterator[Walk]:
         yield Walk(source, place, kind="list", from_tail=True)
 
 
-def entries(_source: Source, queue: str, walk: Walk, page: list[tuple[bytes, int]]) -> list[Entry]:
+def entries(_source: Source, queue: str, _walk: Walk, page: list[tuple[bytes, int]]) -> list[Entry]:
     """Return what the members of a page mean."""
-    return [_entry(queue, walk.place, member) for member, _ in page]
+    return [_entry(queue, member) for member, _ in page]
 
 
-def _entry(queue: str, place: bytes, member: bytes) -> Entry:
+def _entry(queue: str, member: bytes) -> Entry:
     found: Foreign | RefusedError
     name = b""
     try:
@@ -71,8 +71,7 @@ def _entry(queue: str, place: bytes, member: bytes) -> Entry:
         found = read(message)
     except RefusedError as error:
         found = error
-    job_id = job_id_of(KIND, queue, name, member)
-    return Entry(place=place, member=member, is_list=True, job_id=job_id, found=found)
+    return Entry(member=member, job_id=job_id_of(KIND, queue, name, member), found=found)
 
 
 def _id_of(message: Mapping[str, Any]) -> bytes:

@@ -66,15 +66,17 @@ class Foreign:
 class Entry:
     """One place in a queue: the member of a list or a sorted set, and what it means.
 
-    keys: what belongs to the job alone, and goes with it. found: the job, or why it is refused.
+    found: the job, or why it is refused. guard: a key that exists while a worker runs the job.
+    keys: what belongs to the job alone, and goes with it. owned: a key that goes if it has this
+    value.
     """
 
-    place: bytes
     member: bytes
-    is_list: bool
     job_id: str
     found: Foreign | RefusedError
+    guard: bytes = b""
     keys: tuple[bytes, ...] = ()
+    owned: tuple[bytes, bytes] = (b"", b"")
 
 
 def job_id_of(kind: str, queue: str, name: bytes, *contents: bytes) -> str:

@@ -71,7 +71,7 @@ def _entry(
         found = error
     contents = (stored.get("data", b""), stored.get("created_at", b""))
     job_id = job_id_of(KIND, queue, member, *contents)
-    return walk.entry(member, found, job_id, b"rq:job:%s" % member)
+    return Entry(member=member, job_id=job_id, found=found, keys=(b"rq:job:%s" % member,))
 
 
 def read(stored: Mapping[str, bytes], due_ms: int | None) -> Foreign:

@@ -7,7 +7,6 @@ from typing import Any
 
 import redis
 
-from queuepool.cli.imports.foreign import Entry, Foreign, RefusedError
 from queuepool.errors import ConfigurationError, ScriptError
 from queuepool.servers import wire
 from queuepool.servers.sync import Server, exchange
@@ -71,12 +70,13 @@ class Walk:
     """The pages of one list or sorted set, the next job first. What is removed makes room.
 
     left: entries that were read and stay, which are skipped from then on. from_tail: of a list
-    whose next job is the last one.
+    whose next job is the last one. direction: 1 or -1 in a list, from its head or tail; else 0.
     """
 
     def __init__(self, source: Source, place: bytes, *, kind: str, from_tail: bool = False) -> None:
         self._source, self.place, self._from_tail = source, place, from_tail
         self.is_list, self.left = kind == "list", 0
+        self.direction = (-1 if from_tail else 1) if self.is_list else 0
 
     def pages(self) -> Iterator[list[tuple[bytes, int]]]:
         """Yield members, each with its score, 0 in a list. Raises ScriptError for another type."""
@@ -85,19 +85,6 @@ class Walk:
             if not page:
                 return
             yield page
-
-    def entry(
-        self, member: bytes, found: Foreign | RefusedError, job_id: str, *keys: bytes
-    ) -> Entry:
-        """Return what a member of this place means."""
-        return Entry(
-            place=self.place,
-            member=member,
-            is_list=self.is_list,
-            job_id=job_id,
-            found=found,
-            keys=keys,
-        )
 
     def _page(self) -> list[tuple[bytes, int]]:
         first, last = self.left, self.left + PAGE - 1

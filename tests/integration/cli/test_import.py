@@ -3,16 +3,11 @@
 The files in `queues` are what these libraries stored, key by key.
 """
 
-import base64
 import json
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import redis
 
 from queuepool import QueuePool, Tier
 from queuepool.cli.exits import Exit
@@ -20,12 +15,17 @@ from queuepool.cli.imports import celery as of_celery
 from queuepool.cli.imports.foreign import RefusedError
 from queuepool.cli.imports.moving import Importing
 from queuepool.cli.imports.naming import Naming
-from queuepool.protocol import codec
+from tests.integration.cli.importing import (
+    MOVE,
+    RECORDED_S,
+    Elsewhere,
+    Killed,
+    celery,
+    moved,
+)
 from tests.shell import Shell
 
-ANYWHERE: Any = SimpleNamespace(place=b"celery")
-QUEUES = Path(__file__).with_name("queues")
-RECORDED_S = 1_795_434_760
+NOWHERE: Any = None
 NAMES = {
     "celery": ("celery", "shop.tasks.send_mail", "shop.tasks.add"),
     "rq": ("mail", "shop.jobs.send_mail", "shop.jobs.add"),
@@ -35,74 +35,10 @@ NAMES = {
 ADA, GRACE = {"to": "ada@example.org"}, {"to": "grace@example.org", "subject": "hello"}
 
 
-class Killed(BaseException):
-    """The import ends here."""
-
-
-class Elsewhere:
-    """The server of the other queue: another database of the shared server."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url.removesuffix("/0") + "/1"
-        self.redis: Any = redis.Redis.from_url(self.url)
-
-    def load(self, kind: str) -> None:
-        """Store what the library stored."""
-        for key, stored in json.loads((QUEUES / f"{kind}.json").read_text()).items():
-            values = [raw(v) if stored["type"] != "string" else v for v in stored["value"]]
-            if stored["type"] == "list":
-                self.redis.rpush(key, *values)
-            elif stored["type"] == "set":
-                self.redis.sadd(key, *values)
-            elif stored["type"] == "zset":
-                self.redis.zadd(key, dict(values))
-            elif stored["type"] == "hash":
-                self.redis.hset(key, mapping=dict(values))
-            else:
-                self.redis.set(key, raw(stored["value"]))
-
-    def contents(self) -> dict[bytes, bytes]:
-        """Return all there is."""
-        return {key: self.redis.dump(key) for key in self.redis.scan_iter(count=1000)}
-
-
-def raw(value: Any) -> Any:
-    if isinstance(value, dict):
-        return base64.b64decode(value["base64"])
-    return [raw(part) for part in value] if isinstance(value, list) else value
-
-
-@pytest.fixture
-def elsewhere(redis_url: str, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Elsewhere]:
-    assert shell is not None
-    monkeypatch.setattr(
-        "queuepool.cli.commands.import_jobs.time", SimpleNamespace(time=lambda: RECORDED_S)
-    )
-    there = Elsewhere(redis_url)
-    monkeypatch.setenv("QUEUEPOOL_IMPORT_URL", there.url)
-    there.redis.flushdb()
-    yield there
-    there.redis.flushdb()
-    there.redis.close()
-
-
 def words(kind: str) -> tuple[str, ...]:
     queue, mail, add = NAMES[kind]
     tasks = (f"--task={mail}=send_mail(to)", f"--task={add}=add(x,y)")
     return ("import", kind, "--queue", queue, *tasks, "--key", "moved")
-
-
-def moved(pool: QueuePool) -> dict[str, tuple[str, dict[str, Any], int, int | None]]:
-    """Return id there -> task, payload, tier and attempts of the jobs that are in."""
-    place = pool.group("moved").partition
-    server: Any = place.server
-    flat = server.ask("HGETALL", place.key + b":j")
-    found = {}
-    for job_id, body in zip(flat[::2], flat[1::2], strict=True):
-        job = codec.decode_envelope(body)
-        most = job.options.max_attempts
-        found[job_id.decode().split(":")[1]] = (job.task, job.payload, int(body[1:2]), most)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -147,21 +83,6 @@ def test_a_queue_of_another_library_is_counted_and_then_moved(
     assert shell.run(*words(kind), "--move", "--json") == Exit.FAILED, shell.err
     assert (shell.lines[0]["moved"], shell.lines[0]["found"]) == (0, sum(refused.values()))
     assert pool.group("moved").status().total == movable
-
-
-def celery(number: int, body: str = "[[], {}, {}]", **headers: Any) -> bytes:
-    """Return a message as Celery writes it."""
-    headers = {"id": f"n{number}", "task": "t", "retries": 0} | headers
-    message = {
-        "body": base64.b64encode(body.encode()).decode(),
-        "content-type": "application/json",
-        "headers": headers,
-        "properties": {"body_encoding": "base64", "priority": 0},
-    }
-    return json.dumps(message).encode()
-
-
-MOVE = ("import", "celery", "--same-names", "--key", "moved", "--json", "--move")
 
 
 @pytest.mark.parametrize("point", ["enqueue_many", "_remove", "_release"])
@@ -234,7 +155,7 @@ def test_the_order_of_a_queue_is_kept(shell: Shell, pool: QueuePool, elsewhere: 
     ],
 )
 def test_why_a_job_cannot_be_moved(message: bytes, reason: str) -> None:
-    (entry,) = of_celery.entries(ANYWHERE, "celery", ANYWHERE, [(message, 0)])
+    (entry,) = of_celery.entries(NOWHERE, "celery", NOWHERE, [(message, 0)])
     naming = Naming({}, (), "moved", same_names=True)
 
     with pytest.raises(RefusedError) as refused:
