@@ -4,6 +4,8 @@ bull:<queue>:wait, paused  LIST  ids, pushed left and popped right
 bull:<queue>:prioritized   ZSET  ids by priority (1 first), then in order
 bull:<queue>:delayed       ZSET  ids by 4096 times the ms at which they are due
 bull:<queue>:<id>          HASH  name, data (JSON), opts (JSON), priority, atm (attempts made)
+bull:<queue>:<id>:processed, :failed, :unsuccessful, :dependencies    of a job that has children
+bull:<queue>:de:<name>     STRING  the id of the job that keeps out others with this `deid`
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from queuepool.verbs import fields
 KIND = "bullmq"
 QUEUE = "default"
 _SHIFT = 4096
+_CHILDREN = (b":processed", b":failed", b":unsuccessful", b":dependencies")
 
 
 def places(queue: str) -> dict[bytes, str]:
@@ -49,26 +52,41 @@ def walks(source: Source, queue: str) -> Iterator[Walk]:
 
 def entries(source: Source, queue: str, walk: Walk, page: list[tuple[bytes, int]]) -> list[Entry]:
     """Return what the members of a page mean."""
-    base = f"bull:{queue}:".encode()
-    replies = source.do([("HGETALL", base + member) for member, _ in page])
+    keys = [_key(queue, member) for member, _ in page]
+    hashes = source.do([("HGETALL", key) for key in keys])
+    children = source.do([("EXISTS", *(key + part for part in _CHILDREN)) for key in keys])
     return [
-        _entry(queue, walk, member, score, fields(reply))
-        for (member, score), reply in zip(page, replies, strict=True)
+        _entry(queue, walk, member, score, fields(hashes[i]), children[i])
+        for i, (member, score) in enumerate(page)
     ]
 
 
-def _entry(queue: str, walk: Walk, member: bytes, score: int, stored: Mapping[str, bytes]) -> Entry:
+def _key(queue: str, name: bytes) -> bytes:
+    return f"bull:{queue}:".encode() + name
+
+
+def _entry(
+    queue: str, walk: Walk, member: bytes, score: int, stored: Mapping[str, bytes], children: int
+) -> Entry:
     found: Foreign | RefusedError
     try:
         if member.startswith(b"repeat:"):
             raise RefusedError(Reason.REPEATING)
+        if children:
+            raise RefusedError(Reason.LINKED)
         found = read(stored, score // _SHIFT if walk.place.endswith(b":delayed") else None)
     except RefusedError as error:
         found = error
-    key = f"bull:{queue}:".encode() + member
-    contents = (stored.get("data", b""), stored.get("timestamp", b""))
-    job_id = job_id_of(KIND, queue, member, *contents)
-    return Entry(member=member, job_id=job_id, found=found, keys=(key, key + b":logs"))
+    key, name = _key(queue, member), stored.get("deid")
+    return Entry(
+        member=member,
+        job_id=job_id_of(
+            KIND, queue, member, stored.get("data", b""), stored.get("timestamp", b"")
+        ),
+        found=found,
+        keys=(key, key + b":logs"),
+        owned=(_key(queue, b"de:" + name), member) if name else (b"", b""),
+    )
 
 
 def read(stored: Mapping[str, bytes], due_ms: int | None) -> Foreign:

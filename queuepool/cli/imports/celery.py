@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from queuepool.cli.imports.foreign import (
@@ -24,10 +23,12 @@ from queuepool.cli.imports.foreign import (
     arguments_of,
     inflated,
     job_id_of,
+    moment_of,
     read_json,
     text_of,
     whole_of,
 )
+from queuepool.cli.imports.kombu import plain
 from queuepool.cli.imports.source import Source, Walk
 
 KIND = "celery"
@@ -92,8 +93,8 @@ def read(message: Mapping[str, Any]) -> Foreign:
     if form == "application/x-python-serialize":
         raise RefusedError(Reason.PICKLED)
     if form != "application/json":
-        raise RefusedError(Reason.DAMAGED)
-    body = read_json(_body(message, headers, properties))
+        raise RefusedError(Reason.SERIALIZED, text_of(form))
+    body = plain(read_json(_body(message, headers, properties)))
     if isinstance(body, dict):  # version 1 of the protocol
         known: Mapping[str, Any] = body
         args, kwargs = arguments_of(body.get("args", []), body.get("kwargs", {}))
@@ -112,8 +113,8 @@ def read(message: Mapping[str, Any]) -> Foreign:
         task=text_of(known.get("task")),
         args=args,
         kwargs=kwargs,
-        due_ms=_moment(known.get("eta")),
-        expires_ms=_moment(known.get("expires")),
+        due_ms=moment_of(known.get("eta")),
+        expires_ms=moment_of(known.get("expires")),
         priority=whole_of(properties.get("priority")),
         timeout_s=float(hard) if isinstance(hard, (int, float)) and hard > 0 else None,
     )
@@ -137,15 +138,3 @@ def _body(
     if compression not in _ZLIB:
         raise RefusedError(Reason.COMPRESSED)
     return inflated(raw)
-
-
-def _moment(value: Any) -> int | None:
-    if value is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text_of(value))
-        if found.tzinfo is None:  # Celery writes UTC
-            found = found.replace(tzinfo=UTC)
-        return int(found.timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
-        raise RefusedError(Reason.DAMAGED) from None

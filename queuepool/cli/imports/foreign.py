@@ -8,6 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Any
@@ -29,10 +30,12 @@ class Reason(StrEnum):
 
     PICKLED = "pickled: it could run any code, so it is not read"
     DAMAGED = "not readable: truncated, or written by something else"
+    SERIALIZED = "not JSON: only messages of a JSON serializer can be imported"
     COMPRESSED = "compressed in another way than zlib"
     LARGE = "larger than 16 MiB"
     LINKED = "part of a chain, chord or flow, or has dependents: use docs/flows.md"
     REPEATING = "repeats: make it a schedule, see docs/schedules.md"
+    CALLBACK = "has callbacks: call them in the task, or use docs/hooks.md"
     RUNNING = "is running: stop the workers first"
     EXPIRED = "expired"
     UNNAMED = "its task is not mapped: use --task NAME=TASK, or --same-names"
@@ -133,6 +136,19 @@ def text_of(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise RefusedError(Reason.DAMAGED)
     return value
+
+
+def moment_of(value: Any) -> int | None:
+    """Return the ms of an ISO time, UTC unless it says otherwise. Raises RefusedError."""
+    if value is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text_of(value))
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=UTC)
+        return int(found.timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise RefusedError(Reason.DAMAGED) from None
 
 
 def whole_of(value: Any, least: int = 0) -> int:

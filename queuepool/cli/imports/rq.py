@@ -19,6 +19,7 @@ from queuepool.cli.imports.foreign import (
     arguments_of,
     inflated,
     job_id_of,
+    moment_of,
     read_json,
     text_of,
     whole_of,
@@ -28,6 +29,7 @@ from queuepool.verbs import fields
 
 KIND = "rq"
 QUEUE = "default"
+_EVENTS = ("success", "failure", "stopped")
 _ZLIB = 0x78  # the first byte of what zlib wrote
 
 
@@ -66,6 +68,8 @@ def _entry(
     try:
         if dependents or stored.get("dependency_ids", b"[]") not in (b"", b"[]"):
             raise RefusedError(Reason.LINKED)
+        if not stored:  # RQ skips the ids of jobs that are not there any more
+            raise RefusedError(Reason.EXPIRED)
         found = read(stored, None if walk.is_list else score * 1000)
     except RefusedError as error:
         found = error
@@ -76,6 +80,10 @@ def _entry(
 
 def read(stored: Mapping[str, bytes], due_ms: int | None) -> Foreign:
     """Return the job of a hash. Raises RefusedError."""
+    if stored.get("repeats_left"):
+        raise RefusedError(Reason.REPEATING)
+    if any(stored.get(f"{event}_callback_name") for event in _EVENTS):
+        raise RefusedError(Reason.CALLBACK)
     data = stored.get("data", b"")
     if data[:1] == bytes((_ZLIB,)):
         data = inflated(data)
@@ -92,6 +100,15 @@ def read(stored: Mapping[str, bytes], due_ms: int | None) -> Foreign:
         args=args,
         kwargs=kwargs,
         due_ms=due_ms,
+        expires_ms=_expiry(stored),
         max_attempts=None if retries is None else whole_of(retries) + 1,
         timeout_s=float(timeout_s) or None,
     )
+
+
+def _expiry(stored: Mapping[str, bytes]) -> int | None:
+    ttl_s = whole_of(stored.get("ttl"))
+    if not ttl_s:
+        return None
+    since = moment_of(stored.get("enqueued_at") or stored.get("created_at"))
+    return None if since is None else since + ttl_s * 1000
