@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Sequence
 from importlib import import_module
 
 from queuepool.cli.arguments import add_json, add_reason
@@ -21,6 +22,7 @@ from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 
 _VARIABLE = "QUEUEPOOL_IMPORT_URL"
+_NAMED = 10  # other queues, if this one is not found
 _FORMS = ("celery", "rq", "bullmq", "arq")
 DESCRIPTION = f"""\
 Report which waiting jobs of another queue in Redis can be imported; with --move, move them
@@ -101,7 +103,18 @@ def run(arguments: argparse.Namespace) -> Exit:
             ) from None
         finally:
             source.close()
+    if not importing.report.found and not arguments.json:
+        output.remark(_nothing(queue, importing.report.queues))
     return _tell(importing.report, moved=arguments.move, as_json=arguments.json)
+
+
+def _nothing(queue: str, known: Sequence[str]) -> str:
+    if queue in known:
+        return f"{output.clean(queue)} is empty"
+    names = ", ".join(output.clean(name, 100) for name in known[:_NAMED])
+    more = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
+    others = f"queues there: {names}{more}" if names else "no other queue was found there"
+    return f"no queue {output.clean(queue)} was found: it is empty, or has another name; {others}"
 
 
 def _tell(report: Report, *, moved: bool, as_json: bool) -> Exit:
@@ -119,6 +132,7 @@ def _tell(report: Report, *, moved: bool, as_json: bool) -> Exit:
                 "tasks": dict(report.tasks),
                 "refused": {r.name.lower(): n for r, n in report.refused.items()},
                 "not_moved": report.other,
+                "queues_there": report.queues,
             }
         )
         return Exit.FAILED if moved and (refused or report.taken) else Exit.OK

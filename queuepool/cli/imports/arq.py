@@ -25,6 +25,7 @@ from queuepool.cli.imports.source import Source, Walk
 
 KIND = "arq"
 QUEUE = "arq:queue"
+KNOWN = b"*:health-check"  # a key of each queue that has workers
 
 
 def places(queue: str) -> dict[bytes, str]:

@@ -28,6 +28,7 @@ from queuepool.verbs import fields
 
 KIND = "bullmq"
 QUEUE = "default"
+KNOWN = b"bull:*:meta"  # a key of each queue
 _SHIFT = 4096
 _CHILDREN = (b":processed", b":failed", b":unsuccessful", b":dependencies")
 

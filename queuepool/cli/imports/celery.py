@@ -33,6 +33,7 @@ from queuepool.cli.imports.source import Source, Walk
 
 KIND = "celery"
 QUEUE = "celery"
+KNOWN = b"_kombu.binding.*"  # a key of each queue
 _STEPS = (3, 6, 9)
 _SEPARATOR = "\x06\x16"
 _ZLIB = ("application/x-gzip", "gzip", "zlib")

@@ -89,6 +89,8 @@ class Importing:
             said: self._source.size(place) for said, place in self._form.others(self._queue).items()
         }
         self.report.other = {said: size for said, size in sizes.items() if size}
+        if not self.report.found:
+            self.report.queues = self._source.names(self._form.KNOWN)
 
     def _page(self, walk: Walk, page: list[tuple[bytes, int]], now_ms: int, *, move: bool) -> int:
         """Return how many entries of the page stay where they are."""

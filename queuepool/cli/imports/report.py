@@ -14,8 +14,8 @@ _DETAILS = 20  # tasks that are named for each reason
 class Report:
     """What was found, and its outcome. other: jobs there that are never moved, by state.
 
-    already: moved, but enqueued here before. taken: someone else took them there while they were
-    moved; they were cancelled here.
+    already: they were here before this run. taken: someone else took them there while they were
+    moved; they were cancelled here. queues: those known there, if this one has no jobs.
     """
 
     found: int = 0
@@ -28,6 +28,7 @@ class Report:
     refused: Counter[Reason] = field(default_factory=Counter)
     details: dict[Reason, Counter[str]] = field(default_factory=dict)
     other: dict[str, int] = field(default_factory=dict)
+    queues: list[str] = field(default_factory=list)
 
     def refuse(self, error: RefusedError) -> None:
         """Count a job that stays where it is."""

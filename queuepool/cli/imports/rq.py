@@ -29,6 +29,7 @@ from queuepool.verbs import fields
 
 KIND = "rq"
 QUEUE = "default"
+KNOWN = b"rq:queue:*"  # a key of each queue
 _EVENTS = ("success", "failure", "stopped")
 _ZLIB = 0x78  # the first byte of what zlib wrote
 

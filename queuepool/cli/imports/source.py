@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import redis
@@ -14,6 +15,7 @@ from queuepool.verbs import Argument
 
 PAGE = 100  # entries that are read, and moved, at once
 _TIMEOUT_S = 30.0
+_SCANS, _SCANNED = 100, 1000
 
 
 class Source:
@@ -60,6 +62,21 @@ class Source:
         kind = self.one("TYPE", place)
         known = count.get(kind if isinstance(kind, bytes) else str(kind).encode())
         return int(self.one(known, place)) if known else 0
+
+    def names(self, pattern: bytes) -> list[str]:
+        """Return what stands for the star in keys of this pattern, in part of a large database.
+
+        Nothing if the user may not look for keys.
+        """
+        before, after = pattern.split(b"*")
+        cursor, found = b"0", set[bytes]()
+        with suppress(ScriptError):
+            for _ in range(_SCANS):
+                cursor, keys = self.one("SCAN", cursor, "MATCH", pattern, "COUNT", _SCANNED)
+                found.update(key.removeprefix(before).removesuffix(after) for key in keys)
+                if cursor == b"0":
+                    break
+        return sorted(name.decode("utf-8", "replace") for name in found)
 
     def close(self) -> None:
         """Close the connection."""

@@ -276,3 +276,57 @@ def test_a_key_that_is_no_queue_and_a_server_that_is_away_are_told(
         Exit.UNAVAILABLE
     )
     assert "secret" not in shell.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("celery", {"_kombu.binding.mails": {"a"}, "_kombu.binding.more": {"a"}}),
+        ("rq", {"rq:queue:mails": ["1"], "rq:queue:more": ["1"]}),
+        ("bullmq", {"bull:mails:meta": {"v"}, "bull:more:meta": {"v"}, "bull:more:wait": {"1"}}),
+        ("arq", {"mails:health-check": ["1"], "more:health-check": ["1"]}),
+    ],
+)
+def test_a_queue_that_is_not_there_is_told_with_those_that_are(
+    kind: str, keys: dict[str, Any], shell: Shell, elsewhere: Elsewhere
+) -> None:
+    for key, value in keys.items():
+        elsewhere.redis.rpush(key, *value)
+
+    assert shell.run("import", kind, "--queue", "Mails", "--same-names") == Exit.OK
+
+    assert "no queue Mails was found: it is empty, or has another name" in shell.err
+    assert "queues there: mails, more\n" in shell.err
+
+
+def test_a_queue_that_is_empty_is_told(shell: Shell, elsewhere: Elsewhere) -> None:
+    assert shell.run("import", "rq", "--queue", "mails", "--same-names") == Exit.OK
+    assert "no other queue was found there" in shell.err
+
+    elsewhere.redis.hset("bull:mails:meta", "version", "bullmq:6.7.0")
+    elsewhere.redis.rpush("bull:mails:active", "1")
+    assert shell.run("import", "bullmq", "--queue", "mails", "--same-names") == Exit.OK
+    assert "mails is empty" in shell.err
+
+    for number in range(12):
+        elsewhere.redis.rpush(f"rq:queue:q{number:02}", "1")
+    assert shell.run("import", "rq", "--queue", "mails", "--same-names", "--json") == Exit.OK
+    assert shell.lines[0]["queues_there"] == [f"q{number:02}" for number in range(12)]
+    assert shell.run("import", "rq", "--queue", "mails", "--same-names") == Exit.OK
+    assert "q08, q09 and 2 more\n" in shell.err
+
+
+def test_a_user_who_may_not_look_for_keys_is_told_of_no_other_queue(
+    shell: Shell, elsewhere: Elsewhere
+) -> None:
+    elsewhere.redis.rpush("rq:queue:more", "1")
+    elsewhere.redis.acl_setuser(
+        "mover", enabled=True, passwords=["+pw"], keys=["*"], commands=["+@all", "-scan"]
+    )
+    try:
+        url = elsewhere.url.replace("//", "//mover:pw@")
+        assert shell.run("import", "rq", "--same-names", "--from", url) == Exit.OK, shell.err
+    finally:
+        elsewhere.redis.acl_deluser("mover")
+
+    assert "no other queue was found there" in shell.err
