@@ -50,7 +50,7 @@ for i, job in ipairs(jobs) do
     removed[i] = redis.call('LREM', place, direction, job[3]) -- others were added or taken
   end
   if removed[i] > 0 then
-    if job[5] ~= '' and redis.call('GET', job[5]) == job[6] then redis.call('DEL', job[5]) end
+    if job[5] ~= '' and redis.pcall('GET', job[5]) == job[6] then redis.call('DEL', job[5]) end
     for k = 7, #job do redis.call('UNLINK', job[k]) end
     redis.call('HDEL', note, ARGV[i + 4])
   end

@@ -91,17 +91,18 @@ def test_a_job_of_bullmq_that_was_moved_keeps_no_others_out(
     shell: Shell, pool: QueuePool, elsewhere: Elsewhere
 ) -> None:
     there = elsewhere.redis
-    for job_id, name in (("1", "mine"), ("2", "another's")):
+    for job_id, name in (("1", "mine"), ("2", "another's"), ("3", "list")):
         stored = {"name": "t", "data": "{}", "timestamp": job_id, "deid": name}
         there.hset(f"bull:mail:{job_id}", mapping=stored)
         there.lpush("bull:mail:wait", job_id)
     there.psetex("bull:mail:de:mine", 60_000, "1")
     there.set("bull:mail:de:another's", "9")
+    there.rpush("bull:mail:de:list", "3")
 
     assert shell.run(*BULLMQ) == Exit.OK, shell.err
 
-    assert sorted(moved(pool)) == ["1", "2"]
-    assert list(elsewhere.contents()) == [b"bull:mail:de:another's"]
+    assert sorted(moved(pool)) == ["1", "2", "3"]
+    assert sorted(elsewhere.contents()) == [b"bull:mail:de:another's", b"bull:mail:de:list"]
 
 
 def typed(kind: str, value: Any) -> dict[str, Any]:

@@ -205,3 +205,36 @@ def test_jobs_that_moved_in_their_list_are_found(
     assert (shell.lines[0]["moved"], shell.lines[0]["taken_by_others"]) == (50, 0)
     assert len(numbers(pool)) == 50
     assert elsewhere.redis.lrange("celery", 0, -1) == refused[:29:-1]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"other": "1"}, {"page": "1"}, {"page": b"\x90"}, {"page": b"\xc1"}, {b"\xff": "1"}],
+)
+def test_a_note_that_is_none_stops_an_import(
+    fields: dict[str, str], shell: Shell, pool: QueuePool, elsewhere: Elsewhere
+) -> None:
+    elsewhere.redis.lpush("celery", celery(1))
+    elsewhere.redis.hset("queuepool:import:celery:celery", mapping=fields)
+
+    assert shell.run(*MOVE) == Exit.USAGE
+
+    assert "is not a record of an import; inspect and delete it" in shell.err
+    assert numbers(pool) == []
+
+
+def test_a_noted_job_that_is_cut_short_stops_an_import(
+    shell: Shell, pool: QueuePool, elsewhere: Elsewhere
+) -> None:
+    elsewhere.redis.lpush("celery", celery(1))
+    with before_the_removal(die), pytest.raises(Killed):
+        shell.run(*MOVE)
+    note = "queuepool:import:celery:celery"
+    (name,) = set(elsewhere.redis.hkeys(note)) - {b"page"}
+    elsewhere.redis.hset(note, name, elsewhere.redis.hget(note, name)[:9])
+
+    assert shell.run(*MOVE) == Exit.USAGE
+
+    assert "is not a record of an import" in shell.err
+    assert elsewhere.redis.llen("celery") == 1
+    assert pool.group("moved").status().held_ms
