@@ -36,6 +36,7 @@ from queuepool.process.endings import CONFIGURATION, FAILED, FENCED, OK, WATCHDO
 from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
+from queuepool.process.launching import OF_OPERATORS
 from queuepool.process.signals import SignalHandlers
 from queuepool.process.startup import import_app, load_both, load_scripts
 from queuepool.servers.connect import connect
@@ -68,6 +69,8 @@ _SCRIPTS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one consumer until SIGTERM or SIGINT; returns the exit code."""
     faulthandler.enable()  # a segfaulting handler names itself
+    for name in OF_OPERATORS:
+        os.environ.pop(name, None)
     try:
         flags = _parse(argv)
         settings, config = load_both(partial(_settings, flags))

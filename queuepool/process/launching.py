@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from queuepool.telemetry import printing
 
+# Handlers run in consumers, and must not get the permission to control them.
+OF_OPERATORS = (
+    *("COORDINATOR_GRPC_TOKEN", "COORDINATOR_GRPC_VIEWER_TOKEN"),
+    *("QUEUEPOOL_WEB_TOKEN", "QUEUEPOOL_WEB_VIEWER_TOKEN", "QUEUEPOOL_WEB_SECRET"),
+)
 _PREFIX = (sys.executable, "-P", str(Path(__file__).with_name("launch.py")))
 
 
@@ -35,8 +40,14 @@ def words_of(command: Sequence[str]) -> list[str]:
     return list(command[len(_PREFIX) :])
 
 
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that handlers may see: all but operators' tokens and secrets."""
+    return {name: value for name, value in environment.items() if name not in OF_OPERATORS}
+
+
 def become(name: str, arguments: Sequence[str]) -> NoReturn:
     """Replace this process; does not return."""
     line = command_line(name, arguments)
+    environment = without_secrets(os.environ) if name == "consumer" else os.environ
     printing.flush()
-    os.execv(line[0], line)
+    os.execve(line[0], line, environment)

@@ -11,6 +11,7 @@ import pytest
 
 from consumer.settings import ConsumerSettings
 from queuepool.process.endings import CONFIGURATION
+from queuepool.process.launching import OF_OPERATORS
 from tests.deploy.files import DEPLOY, settings_of, unknown
 
 FOLDER = DEPLOY / "systemd"
@@ -34,8 +35,13 @@ def variables(text: str) -> dict[str, str]:
 
 
 def environment_of(process: str) -> dict[str, str]:
-    own = variables("\n".join(options(process).get("Environment", ())))
-    return own | variables((FOLDER / "queuepool.env").read_text())
+    """Return what a unit sets, and the files of this folder that it reads from /etc/queuepool."""
+    found = variables("\n".join(options(process).get("Environment", ())))
+    for path in options(process)["EnvironmentFile"]:
+        file = FOLDER / Path(path).name
+        if file.exists():
+            found |= variables(file.read_text())
+    return found
 
 
 @pytest.mark.parametrize("process", UNITS)
@@ -45,6 +51,11 @@ def test_the_process_accepts_the_variables_of_the_unit_and_of_the_file(process: 
     assert unknown(environment) == set()
     assert settings_of(process, environment).model_config["env_prefix"]
     assert options(process)["ExecStart"] == [f"/opt/queuepool/bin/queuepool {process}"]
+
+
+def test_only_the_coordinator_gets_its_token() -> None:
+    assert environment_of("coordinator")["COORDINATOR_GRPC_TOKEN"] == "TOKEN"
+    assert [name for name in environment_of("consumer") if name in OF_OPERATORS] == []
 
 
 @pytest.mark.parametrize("process", UNITS)

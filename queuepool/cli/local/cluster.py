@@ -26,7 +26,7 @@ from queuepool.errors import QueuePoolError
 from queuepool.partitions.route import Leave
 from queuepool.process.embedded import EmbeddedServer
 from queuepool.process.embedded.ports import HOST
-from queuepool.process.launching import command_line
+from queuepool.process.launching import command_line, without_secrets
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
@@ -36,11 +36,6 @@ _COORDINATOR, _WEB = "coordinator", "web"
 _GRPC_ADDRESS = re.compile(r"ready grpc=(\S+) ")
 _WEB_ADDRESS = re.compile(r"ready web=(\S+) ")
 _TOKENS, _WEB_TOKENS = "COORDINATOR_GRPC_TOKEN", "QUEUEPOOL_WEB_TOKEN"
-# Handlers run in consumers, and must not get the permission to control them.
-_NOT_TOLD = (
-    *(_TOKENS, "COORDINATOR_GRPC_VIEWER_TOKEN"),
-    *(_WEB_TOKENS, "QUEUEPOOL_WEB_VIEWER_TOKEN", "QUEUEPOOL_WEB_SECRET"),
-)
 # What tells the page of another cluster than the one that runs here, whose state file it reads.
 _OF_OTHERS = ("QUEUEPOOL_GRPC", "QUEUEPOOL_SERVERS", "QUEUEPOOL_URL")
 
@@ -148,14 +143,14 @@ class LocalProcesses:
             words += ["--pools", spec.pools]
             coordinator["COORDINATOR_POOLS"] = spec.pools
         environment = {**shared, **coordinator, **spec.environment}
-        consumers = {name: v for name, v in environment.items() if name not in _NOT_TOLD}
+        consumers = without_secrets(environment)
         consumer = command_line("consumer", words, tied_to=me)
         specs = [
             Spec(_COORDINATOR, command_line("coordinator", [], tied_to=me), environment),
             *(Spec(name, consumer, consumers, alike=True) for name in self._consumers()),
         ]
         if spec.web:
-            page = {k: v for k, v in environment.items() if k not in (*_NOT_TOLD, *_OF_OTHERS)}
+            page = {k: v for k, v in consumers.items() if k not in _OF_OTHERS}
             page |= {k: v for k, v in os.environ.items() if k.startswith("QUEUEPOOL_WEB_")}
             page.setdefault(_WEB_TOKENS, f"{_user()}:{self.web_token}")
             specs.append(Spec(_WEB, command_line("queuepool.web", [], tied_to=me), page))
