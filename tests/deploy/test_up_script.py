@@ -55,6 +55,25 @@ def test_passwords_are_made_once_and_only_the_owner_can_read_them(copy: Path) ->
     assert all(len(first[name]) == 48 for name in ("QUEUEPOOL_PASSWORD", "QUEUEPOOL_TOKEN"))
 
 
+@pytest.mark.parametrize("end", ["\n", ""], ids=["with", "without"])
+def test_settings_that_were_written_before_the_first_start_stay_and_get_passwords(
+    copy: Path, end: str
+) -> None:
+    (copy / ".env").write_text(f"QUEUEPOOL_TOKEN=mine\nQUEUEPOOL_IMAGE=my-jobs{end}")
+    (copy / ".env").chmod(0o644)
+
+    up(copy)
+
+    found = secrets(copy)
+    assert len(found.pop("QUEUEPOOL_PASSWORD")) == 48
+    assert found == {
+        "QUEUEPOOL_TOKEN": "mine",
+        "QUEUEPOOL_IMAGE": "my-jobs",
+        "COMPOSE_PROJECT_NAME": "queuepool",
+    }
+    assert stat.S_IMODE((copy / ".env").stat().st_mode) == 0o600
+
+
 def test_it_builds_starts_and_shows_the_cluster(copy: Path) -> None:
     calls = up(copy, "--scale", "consumer=9", PYTHON="3.12")
 
