@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +16,10 @@ from consumer.settings import ConsumerSettings
 from coordinator.settings import CoordinatorSettings
 from queuepool.errors import ConfigurationError
 from tests.deploy.files import DEPLOY, compose, image_environment, seconds, settings_of, unknown
+from tests.paths import ROOT
 
+COMPOSE = shutil.which("docker-compose")
+README = (DEPLOY / "README.md").read_text()
 SECRETS = {"QUEUEPOOL_PASSWORD": "p4ss", "QUEUEPOOL_TOKEN": "t0ken"}
 SERVICES: dict[str, dict[str, Any]] = compose(**SECRETS)["services"]
 PROCESSES = ("consumer", "coordinator")
@@ -59,6 +66,48 @@ def test_there_are_more_consumers_than_partitions_and_a_standby_coordinator() ->
 
     assert SERVICES["consumer"]["scale"] > partitions
     assert SERVICES["coordinator"]["scale"] == 2
+
+
+@pytest.mark.parametrize("name", ["QUEUEPOOL_IMAGE", "QUEUEPOOL_PARTITIONS", "QUEUEPOOL_CONSUMERS"])
+def test_a_variable_that_the_page_tells_to_set_has_an_effect(name: str) -> None:
+    consumer = compose(**SECRETS, **{name: "777"})["services"]["consumer"]
+
+    assert f"    echo {name}=" in README
+    assert "777" in str(consumer)
+
+
+def test_the_page_mounts_the_folder_from_which_it_builds() -> None:
+    [built] = re.findall(r"docker build --tag my-jobs (\S+)", README)
+    override = README.partition("    services:\n")[2].partition("\n\n")[0]
+    [volume] = yaml.safe_load(override)["consumer"]["volumes"]
+    mounted = Path(volume.partition(":")[0])
+
+    assert (DEPLOY / mounted).resolve() == (ROOT / built).resolve()
+    assert "deploy/compose.override.yaml" in README
+
+
+@pytest.mark.skipif(COMPOSE is None, reason="docker-compose is not installed")
+def test_compose_reads_the_override_of_the_page(tmp_path: Path) -> None:
+    folder = tmp_path / "deploy"
+    folder.mkdir()
+    shutil.copy(DEPLOY / "compose.yaml", folder)
+    override = README.partition("    services:\n")[2].partition("\n\n")[0]
+    (folder / "compose.override.yaml").write_text(f"services:\n{override}\n")
+
+    done = subprocess.run(
+        [str(COMPOSE), "config"],
+        cwd=folder,
+        env=os.environ | SECRETS | {"QUEUEPOOL_PARTITIONS": "8"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 0, done.stderr
+    consumer = yaml.safe_load(done.stdout)["services"]["consumer"]
+    assert str(tmp_path / "my-tasks") in str(consumer["volumes"])
+    assert consumer["environment"]["QUEUEPOOL_PARTITIONS"] == "8"
 
 
 def test_every_process_names_the_same_keyspace() -> None:
