@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,13 +11,16 @@ from pathlib import Path
 import pytest
 
 from consumer.settings import ConsumerSettings
+from coordinator.settings import CoordinatorSettings
 from queuepool.process.endings import CONFIGURATION
 from queuepool.process.launching import OF_OPERATORS
+from queuepool.routing.topology import MAX_PARTITIONS
 from tests.deploy.files import DEPLOY, settings_of, unknown
 
 FOLDER = DEPLOY / "systemd"
 UNITS = {"consumer": "queuepool-consumer@.service", "coordinator": "queuepool-coordinator.service"}
 INSTANCE = "07"
+PROGRAM = "/opt/queuepool/bin/queuepool"
 ANALYZE = shutil.which("systemd-analyze")
 needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not installed")
 
@@ -50,7 +54,7 @@ def test_the_process_accepts_the_variables_of_the_unit_and_of_the_file(process: 
 
     assert unknown(environment) == set()
     assert settings_of(process, environment).model_config["env_prefix"]
-    assert options(process)["ExecStart"] == [f"/opt/queuepool/bin/queuepool {process}"]
+    assert f"{PROGRAM} {process}" in options(process)["ExecStart"][0]
 
 
 def test_only_the_coordinator_gets_its_token() -> None:
@@ -76,11 +80,35 @@ def test_a_consumer_has_time_to_drain_before_it_is_killed() -> None:
     assert options("consumer")["KillMode"] == ["mixed"]  # SIGTERM is for the consumer alone
 
 
-def test_consumers_of_one_machine_have_ports_of_their_own() -> None:
-    settings = settings_of("consumer", environment_of("consumer"))
+def started(instance: str, folder: Path, **variables: str) -> list[str]:
+    """Run ExecStart of a consumer's unit; return its metrics port, and the words of the command."""
+    [line] = re.findall(r"^ExecStart=(.*)$", (FOLDER / UNITS["consumer"]).read_text(), re.MULTILINE)
+    program = folder / "queuepool"
+    program.write_text('#!/bin/sh\necho "$CONSUMER_METRICS_PORT" "$@"\n')
+    program.chmod(0o755)
+    line = line.replace(PROGRAM, str(program)).replace("%i", instance).replace("$$", "$")
+    words = shlex.split(line)
+    done = subprocess.run(
+        words, env=variables, capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout.split()
 
-    assert isinstance(settings, ConsumerSettings)
-    assert settings.metrics_port == int(f"94{INSTANCE}")
+
+def test_consumers_of_all_partitions_have_ports_of_their_own(tmp_path: Path) -> None:
+    coordinator = settings_of("coordinator", environment_of("coordinator"))
+    assert isinstance(coordinator, CoordinatorSettings)
+    instances = ["01", "08", "64", "100", "0464", str(MAX_PARTITIONS)]
+
+    commands = [started(instance, tmp_path) for instance in instances]
+
+    ports = [10001, 10008, 10064, 10100, 10464, 10000 + MAX_PARTITIONS]
+    assert commands == [[str(port), "consumer"] for port in ports]
+    taken = {coordinator.metrics_port, coordinator.grpc_port}
+    assert taken.isdisjoint(range(10000, ports[-1] + 1))
+
+
+def test_a_port_of_the_users_own_takes_precedence(tmp_path: Path) -> None:
+    assert started("07", tmp_path, CONSUMER_METRICS_PORT="-1") == ["-1", "consumer"]
 
 
 @needs_systemd
