@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -271,6 +273,30 @@ def test_kubernetes_knows_every_field(chart: Any, values: dict[str, Any], versio
         if not manifest["apiVersion"].startswith(("monitoring.", "keda.")):  # have no schema here
             validate.validate(manifest, version, strict=True)
     assert len(made) == {0: 8, len(EVERYTHING): 11, len(NOTHING): 3}[len(values)]
+
+
+def test_the_command_of_the_page_installs_the_image_that_it_names(chart: Any) -> None:
+    page = (DEPLOY / "README.md").read_text().replace("\\\n", " ")
+    words = shlex.split(page.partition("    helm install ")[2].partition("\n")[0])
+    options = dict.fromkeys(words[words.index(str(manifests.CHART.relative_to(ROOT))) + 1 :: 2])
+    assert set(options) == {"--set", "--set-string"}
+
+    values: dict[str, Any] = {}
+    for option, text in pairwise(words):
+        if option in options:
+            parse = chart.parse_set_string if option == "--set" else chart.parse_set_string_values
+            values |= {name: values.get(name, {}) | v if isinstance(v, dict) else v
+                       for name, v in parse(text).items()}  # fmt: skip
+
+    made = documents(manifests.rendered(values))
+    images = {
+        each["image"]
+        for manifest in made
+        if manifest["kind"] == "Deployment"
+        for each in manifest["spec"]["template"]["spec"]["containers"]
+    }
+    assert images == {"REGISTRY/my-jobs:1"}
+    assert any('"8"' in str(manifest) or "'8'" in str(manifest) for manifest in made)
 
 
 def test_values_reach_the_manifests(chart: Any) -> None:
