@@ -106,7 +106,7 @@ class Topology:
     def server_of(self, partition: int) -> str:
         """Return the name of the server that holds a partition. Raises ConfigurationError."""
         placement, retired = self.view.placement, self.view.retired
-        if partition == LEGACY and self.view.is_open:
+        if partition == LEGACY and self.view.has_legacy:
             return self.system
         if partition in self.view.former.servers:
             return self.view.former.servers[partition]

@@ -92,6 +92,11 @@ class View:
         """Return all partitions, and the new places of those that move to another server."""
         return (*range(len(self.placement)), *map(new_place, sorted(self.leaving)))
 
+    @property
+    def has_legacy(self) -> bool:
+        """Return whether there is a legacy place, or was one, whose counts stay."""
+        return self.is_open or (self.record is not None and self.record.migration == SEALED)
+
     def version_for(self, slot: int) -> int:
         """Return the version by which a slot's jobs are sent: 0, which is turned away, on its way.
 

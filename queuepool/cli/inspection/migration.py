@@ -104,7 +104,10 @@ class Migration:
                 "QUEUEPOOL_PARTITIONED=false in all its processes; see docs/migration.md",
                 Exit.USAGE,
             )
-        states = [(place, place.observe()) for place in self._places()]
+        places = self._places()
+        if record.migration == SEALED:  # it is not among the places any more, but has its counts
+            places += self._pool.places(LEGACY)
+        states = [(place, place.observe()) for place in places]
         owned = {place.number for place, state in states if _is_owned(state)}
         known = range(self._pool.config.topology.partitions)
         return Facts(
