@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from queuepool.cli.arguments import Actions, add_json, add_reason, duration, positive
@@ -11,8 +12,9 @@ from queuepool.cli.display import output, tables
 from queuepool.cli.display.fields import print_fields
 from queuepool.cli.display.schedules import COLUMNS, SHOWN, cells, describe, fields
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.inspection.pools import has_leader, open_pool
 from queuepool.client.schedules import Schedules, UnknownScheduleError
+from queuepool.errors import QueuePoolError
 from queuepool.models import Schedule
 from queuepool.models.schedules import MAX_CATCH_UP
 from queuepool.process.startup import import_app
@@ -24,6 +26,7 @@ DESCRIPTION = (
     "which the leading coordinator enqueues jobs."
 )
 
+_UNLED = "no coordinator leads, so schedules do not fire: start one (`queuepool coordinator`)"
 _UNCHANGED = "unchanged: it had these values already"
 
 
@@ -116,7 +119,7 @@ def _add_reasons(
 
 def run_list(arguments: argparse.Namespace) -> Exit:
     """List all schedules."""
-    found = _ask(lambda schedules: schedules.list())
+    found = _ask_and_warn(lambda schedules: schedules.list())
     if arguments.json:
         for status in found:
             output.print_json(describe(status))
@@ -132,7 +135,7 @@ def run_list(arguments: argparse.Namespace) -> Exit:
 
 def run_show(arguments: argparse.Namespace) -> Exit:
     """Show one schedule."""
-    status = _ask(lambda schedules: schedules.get(arguments.name))
+    status = _ask_and_warn(lambda schedules: schedules.get(arguments.name))
     if status is None:
         raise CommandError(str(UnknownScheduleError(arguments.name)))
     if arguments.json:
@@ -176,7 +179,7 @@ def run_set(arguments: argparse.Namespace) -> Exit:
 def run_declare(arguments: argparse.Namespace) -> Exit:
     """Set the schedules of @task(cron=...) and @task(every=...)."""
     import_app(arguments.app)
-    changed = _ask(lambda schedules: schedules.declare())
+    changed = _ask_and_warn(lambda schedules: schedules.declare())
     for name, is_new in changed.items():
         if arguments.json:
             output.print_json({"name": name, "changed": is_new})
@@ -229,10 +232,20 @@ def _ask(use: Callable[[Schedules], T]) -> T:
         return use(pool.schedules)
 
 
+def _ask_and_warn(use: Callable[[Schedules], T]) -> T:
+    """Do it, and say if no schedule fires at all."""
+    with open_pool() as pool:
+        answer = use(pool.schedules)
+        with suppress(QueuePoolError):  # who may set schedules may not ask for the leader
+            if not has_leader(pool):
+                output.remark(_UNLED)
+        return answer
+
+
 def _change(
     arguments: argparse.Namespace, use: Callable[[Schedules], bool], done: str, before: str
 ) -> Exit:
-    changed = _ask(use)
+    changed = _ask_and_warn(use)
     name, arguments.outcome = arguments.name, done if changed else before
     if arguments.json:
         output.print_json({"name": name, "changed": changed})

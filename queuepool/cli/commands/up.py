@@ -17,6 +17,7 @@ from types import FrameType
 from queuepool.cli.arguments import duration, positive
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.pools import has_leader
 from queuepool.cli.local import secret_url
 from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
 from queuepool.client.pool import QueuePool
@@ -28,7 +29,6 @@ from queuepool.settings import local_cluster as local
 from queuepool.settings import private_files as private
 from queuepool.settings.environment import QueuePoolSettings, load
 from queuepool.telemetry import printing
-from queuepool.verbs.leader import verbs as lead
 
 _OF_PAGE = ("jinja2", "starlette", "uvicorn")
 _STEP_S = 0.1
@@ -245,17 +245,15 @@ def _attend(cluster: LocalProcesses, interrupts: Interrupts) -> None:
 
 def unready(pool: QueuePool) -> str:
     """Return what a cluster still lacks to work fully; empty if nothing."""
-    server, key = pool.system
-    look = lead.lead("", lease_ms=0, address="")
     try:
-        leader = look.read(server.run(key, [look])[0])
+        led = has_leader(pool)
         states = [partition.observe() for partition in pool.partitions()]
     except QueuePoolError as error:
         return str(error)
     for state in states:
         if state.owner is None or state.owner.lease_ms <= 0:
             return f"no consumer owns partition {state.partition} yet"
-    return "" if leader.lease_ms > 0 else "no coordinator leads yet"
+    return "" if led else "no coordinator leads yet"
 
 
 def link_to_page(address: str, token: str) -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection import relocating
+from queuepool.cli.inspection.pools import has_leader
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, ScriptError, UnavailableError
 from queuepool.models import PartitionState
@@ -39,7 +40,6 @@ from queuepool.routing.ranges import slots_text
 from queuepool.routing.slots import SLOTS
 from queuepool.routing.topology import MAX_PARTITIONS
 from queuepool.routing.views import OPEN
-from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
 
 TAKEN_UP_S = 15.0
@@ -211,9 +211,7 @@ class Moves:
             raise relocating.unusable(name, error) from None
 
     def _has_leader(self) -> None:
-        server, key = self._pool.system
-        verb = lead.lead("", lease_ms=1, address="")
-        if verb.read(server.run(key, [verb])[0]).lease_ms <= 0:
+        if not has_leader(self._pool):
             raise CommandError(
                 "no coordinator leads, so nothing would move: start one (`queuepool "
                 "coordinator`); nothing was done"

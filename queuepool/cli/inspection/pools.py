@@ -9,6 +9,7 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError
 from queuepool.errors.escaping import shown
+from queuepool.verbs.leader import verbs as lead
 
 
 @contextmanager
@@ -30,6 +31,13 @@ def verify(pool: QueuePool) -> None:
         raise
     except QueuePoolError:
         pass
+
+
+def has_leader(queue: QueuePool) -> bool:
+    """Return whether a coordinator leads."""
+    server, key = queue.system
+    look = lead.lead("", lease_ms=0, address="")
+    return look.read(server.run(key, [look])[0]).lease_ms > 0
 
 
 def check_known(queue: QueuePool, pool: str) -> None:

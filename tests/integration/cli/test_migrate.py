@@ -15,12 +15,13 @@ import pytest
 
 from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
-from queuepool import After, AsyncQueuePool, PoolConfig, QueuePool
+from queuepool import After, AsyncQueuePool, PoolConfig, QueuePool, Schedule
 from queuepool.cli.exits import Exit
 from queuepool.cli.inspection.migration import Migration
 from queuepool.errors import ConfigurationError, InvalidInputError, SealedError, UnavailableError
 from queuepool.models import EnqueueStatus
 from queuepool.models.places import LEGACY
+from queuepool.models.schedules import id_of_time
 from queuepool.process.keeping import RouteKeeper
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.slots import slot_of
@@ -28,6 +29,7 @@ from queuepool.routing.topology import build
 from queuepool.servers.connect import connect
 from queuepool.tasks.registry import Registry
 from tests.e2e import clusters
+from tests.integration.coordinator.cluster import Process
 from tests.shell import Shell
 from tests.waiting import wait_until
 
@@ -277,6 +279,22 @@ def test_a_flow_has_its_home_in_a_partition(old: QueuePool) -> None:
     with pytest.raises(InvalidInputError, match="migrate shift"):
         old.enqueue_many("note", [{"n": 1}], partition_key=LATE, then=After("done"))
     assert old.group(LATE).status().total == 0
+
+
+def test_a_coordinator_with_the_flag_fires_schedules_in_the_legacy_place(
+    old: QueuePool, redis_url: str, stage: str
+) -> None:
+    old.enqueue("note", {"n": 0}, partition_key=EARLY)
+    old.schedules.set(Schedule("tick", "note", {"n": 1}, every=1))
+    (at_ms,) = old.schedules.list()[0].next(1)
+    coordinator = Process(redis_url, stage, environment={"QUEUEPOOL_PARTITIONED": "false"})
+    try:
+        wait_until(lambda: old.schedules.list()[0].state.fired >= 1, 60)
+    finally:
+        coordinator.kill()
+
+    found = old.status(id_of_time("tick", at_ms), partition_key="tick")
+    assert (found.partition, found.task) == (LEGACY, "note")
 
 
 class Deaf:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.loop.leadership import Leadership
 from queuepool import QueuePool
 from queuepool.cli.exits import Exit
 from queuepool.tasks.registry import default_registry
@@ -37,6 +38,21 @@ def test_a_schedule_is_set_listed_and_shown(shell: Shell, pool: QueuePool) -> No
     (shown,) = shell.json("schedule", "show", "sweep")
     times = shown["next_ms"]
     assert [at % 600_000 for at in times] == [0] * 5
+
+
+def test_it_says_when_no_coordinator_fires_them(shell: Shell, pool: QueuePool) -> None:
+    asked = [(*SET, *CRON), ("schedule", "list"), ("schedule", "show", "nightly")]
+
+    for words in asked:
+        assert shell.run(*words) == Exit.OK
+        assert "no coordinator leads, so schedules do not fire" in shell.err
+
+    server, key = pool.system
+    leadership = Leadership(server, key, lease_s=60)
+    assert leadership.renew().leading
+    for words in asked:
+        assert shell.run(*words) == Exit.OK
+        assert shell.err == ""
 
 
 def test_it_is_paused_resumed_run_and_removed(shell: Shell, pool: QueuePool) -> None:
