@@ -24,6 +24,11 @@ _ROUTE = (
     "no slot was ever moved, delete it, and the next process creates it"
 )
 
+_OLDER = (
+    ", unless producers of an earlier release run: they count jobs that they add to a held group "
+    "as ready. Such jobs do not start, and releasing the group corrects the count"
+)
+
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool audit`."""
@@ -52,9 +57,12 @@ def run(arguments: argparse.Namespace) -> Exit:
         output.remark("fixed what could be fixed; run the command again to verify")
     elif unclean or wrong:
         subjects = [f"{unclean} partitions"] * bool(unclean) + ["keys of the queue"] * bool(wrong)
+        only_counts = not wrong and all(
+            report == AuditReport(miscounted=report.miscounted) for report in reports.values()
+        )
         raise CommandError(
             f"{' and '.join(subjects)} are not clean; `queuepool audit --repair` fixes what it "
-            "can. Please report how it happened."
+            f"can. Please report how it happened{_OLDER if only_counts else ''}."
         )
     return Exit.OK
 
