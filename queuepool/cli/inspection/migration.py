@@ -16,10 +16,11 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from queuepool.cli.display.fields import when
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ScriptError
-from queuepool.models import PartitionState, RouteRecord
+from queuepool.models import JobState, PartitionState, RouteRecord
 from queuepool.models.places import LEGACY
 from queuepool.partitions.partition import Partition
 from queuepool.routing.ranges import read_slots, slots_text
@@ -135,9 +136,23 @@ class Migration:
             raise CommandError(
                 f"the legacy place has {left.live:,} jobs that have not ended, and {left.dead:,} "
                 "dead ones, so it is not sealed. Let its consumer run until they have ended; "
-                "replay or discard the dead (`queuepool dead`)"
+                f"replay or discard the dead (`queuepool dead`){self._delayed()}"
             )
         self._change(facts, {"migration": SEALED, "legacy": ""})
+
+    def _delayed(self) -> str:
+        """Return how many jobs of the legacy place are delayed, until when, and what to do."""
+        last = next(self._pool.inspect.find(JobState.DELAYED, partition=LEGACY), None)
+        if last is None or last.at_ms is None:
+            return ""
+        count = self._pool.inspect.count(JobState.DELAYED, partition=LEGACY)
+        return (
+            f". Delayed: {count:,}, the last until {when(last.at_ms)}: `queuepool job find "
+            f"--state delayed --partition {LEGACY}` lists them. Keep the consumer, which may idle, "
+            "until they have run; or run them now (`queuepool job run ID`); or cancel them "
+            "(`queuepool job cancel ID`) and enqueue them again, which stores them in their "
+            "partitions"
+        )
 
     def _change(self, facts: Facts, changes: dict[str, str]) -> None:
         places, version = self._places(), facts.record.version

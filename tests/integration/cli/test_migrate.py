@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -241,6 +242,30 @@ def test_a_place_with_jobs_or_producers_is_not_sealed(partitions: Shell, old: Qu
     assert run(partitions, "seal", "--yes")["phase"] == 4
     assert partitions.run("migrate", "rollback") == Exit.FAILED
     assert "is sealed" in partitions.err
+
+
+def test_a_refused_seal_says_until_when_jobs_are_delayed_and_what_to_do(
+    partitions: Shell, old: QueuePool
+) -> None:
+    for days in (1, 30):
+        old.enqueue("note", {}, partition_key=LATE, job_id=f"in-{days}", delay=days * 86400)
+    run(partitions, "shift", "100%", "--without-consumers")
+
+    assert partitions.run("migrate", "seal", "--yes") == Exit.FAILED
+    assert "2 jobs that have not ended" in partitions.err
+    assert re.search(r"Delayed: 2, the last until \S+ \S+ \(in (30d|29d)", partitions.err)
+    [listing] = re.findall(r"`queuepool (job find [^`]*)`", partitions.err)
+    found = partitions.json(*listing.split())
+    assert {job["job_id"] for job in found} == {"in-1", "in-30"}
+
+    assert partitions.run("job", "run", "in-1") == Exit.OK
+    due_ms = [old.status(f"in-{days}").at_ms or 0 for days in (1, 30)]
+    assert due_ms[1] - due_ms[0] > 29.9 * 86_400_000, "the first is due by now"
+    for days in (1, 30):
+        assert partitions.run("job", "cancel", f"in-{days}") == Exit.OK
+    again = old.enqueue("note", {}, partition_key=LATE, delay=30 * 86400)
+    assert again.partition < PARTITIONS
+    assert run(partitions, "seal", "--yes")["phase"] == 4
 
 
 def test_processes_that_still_have_the_flag_end_at_the_seal_and_others_do_not(
