@@ -1,5 +1,6 @@
 """When a standby may replace an owner before its lease ends. Pure.
 
+    acquired --the first renewal, ahead of the first claim--> listed
     listed --its connection is closed--> cut --still, and no renewal, for a grace--> gone
        ^                                  |   `--its process is known to have ended--> gone
        `--a renewal, another connection --'
@@ -11,7 +12,10 @@ grace to connect again and to renew. What hangs, or is cut off without a sign, k
 Invariants: no owner that renewed within the grace is replaced, as the script compares what the
 standby saw last. Nobody is replaced whose connection another run of the server had, as after a
 restart or a failover. An owner whose connection was cut starts nothing after CUT_STARTS_S, so that
-what it had claimed is not started twice.
+what it had claimed is not started twice. No job runs under an ownership whose lifeline could be
+reported and was not: the bell is open before the first turn, which renews before it claims. So a
+job that kills its process at once blocks nothing; only an owner that dies within the milliseconds
+from `acquire` to that turn keeps its lease.
 """
 
 from __future__ import annotations

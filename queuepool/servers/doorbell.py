@@ -19,8 +19,9 @@ Invariants
 - Every armed verb is answered exactly once: with its reply, or with an error if it may or may not
   have happened.
 - The connection is the lifeline of its process: standbys learn from its end that the owner crashed.
-  So one that is given up without having ended stays open, unused, until they know the next one:
-  over a slow link, that may take longer than they wait.
+  So it is opened when the bell is made, and the first renewal reports it, before any job starts. If
+  that fails, the owner starts jobs without one. One that is given up without having ended stays
+  open, unused, until they know the next one: over a slow link, that may take longer than they wait.
 A failed connection is reopened, with backoff; a lost token costs a second.
 """
 
@@ -72,6 +73,7 @@ class Doorbell:
         self._socket = -1
         self._asking = self._armed = self._rung = self._sleeping = False
         self._reply: Reply = None
+        self._open()
 
     @property
     def lifeline(self) -> str:
@@ -170,14 +172,22 @@ class Doorbell:
             self._read = self._write = -1
 
     def _ask(self, now: float) -> None:
+        if self._link is None:
+            self._open()
+        if self._link is None:
+            return
         try:
-            if self._link is None:
-                self._link = self._connections.borrow()
-                self._socket = self._link.fileno()
-                self._poller.register(self._socket, select.POLLIN)
-                self._own_lifeline = read_lifeline(self._ask_link, pid_namespace())
             self._link.send(wire.pack_words([b"BLPOP", self._key + b":wk", _BLOCK_S]))
             self._asking, self._asked_s = True, now
+        except _ERRORS:
+            self._drop()
+
+    def _open(self) -> None:
+        try:
+            self._link = self._connections.borrow()
+            self._socket = self._link.fileno()
+            self._poller.register(self._socket, select.POLLIN)
+            self._own_lifeline = read_lifeline(self._ask_link, pid_namespace())
         except _ERRORS:
             self._drop()
 

@@ -379,6 +379,10 @@ def test_a_connection_that_is_given_up_stays_open_until_standbys_know_the_next(
     assert connected(client, bell.lifeline)
 
 
+def test_it_has_a_lifeline_before_its_owner_sleeps(bell: Doorbell, client: redis.Redis) -> None:
+    assert connected(client, bell.lifeline)
+
+
 def test_a_lifeline_that_the_server_closes_is_none_at_once(
     bell: Doorbell, client: redis.Redis, key: bytes
 ) -> None:

@@ -69,6 +69,27 @@ def test_a_restarted_process_replaces_the_one_that_it_succeeds_at_once(
     drained(partition, 1)
 
 
+def test_an_owner_that_dies_of_its_first_job_is_replaced_by_itself_long_before_its_lease_ends(
+    pool: QueuePool, partition: Partition, consume: StartConsumer
+) -> None:
+    pool.enqueue("poison", partition_key="g")
+    for _ in range(2):
+        assert consume(lease_s=LEASE_S, max_crashes=2).ends(LEASE_S / 2) == 9
+
+    consume(lease_s=LEASE_S, max_crashes=2).owns(partition, LEASE_S / 2)
+
+    wait_until(lambda: partition.observe().dead == 1, LEASE_S / 2)
+
+
+def test_an_owner_that_dies_of_its_first_job_is_replaced_by_a_standby(
+    pool: QueuePool, consume: StartConsumer
+) -> None:
+    pool.enqueue("poison", partition_key="g")
+    both = [consume(lease_s=LEASE_S) for _ in range(2)]
+
+    assert [each.ends(LEASE_S / 2) for each in both] == [9, 9]
+
+
 def test_an_owner_that_is_cut_off_for_less_than_the_grace_stays_the_owner(
     server_factory: ServerFactory, stage: str, consume: StartConsumer, records: Records
 ) -> None:
