@@ -26,7 +26,7 @@ from queuepool.errors import InvalidInputError, PayloadTooLargeError, Undecodabl
 from queuepool.errors.escaping import shown
 from queuepool.errors.jobs import BadResultError
 from queuepool.models import ErrorRecord
-from queuepool.protocol.finite import is_deeper, not_finite, plain_model
+from queuepool.protocol.lossless import find_lost, is_deeper, plain_model
 from queuepool.protocol.unreadable import UNREADABLE
 from queuepool.routing.slots import MAX_GROUP_BYTES
 
@@ -114,7 +114,7 @@ def encode_envelope(
         envelope = _encoder.encode(parts)
         # The envelope itself is a list; each level takes two characters.
         deep = len(envelope) > _SHALLOW_BYTES and is_deeper(envelope, MAX_NESTING + 1)
-        odd = not_finite(plain) if b"null" in envelope and not deep else None
+        odd = None if deep else find_lost(plain, envelope)
     except RecursionError:
         deep, odd, envelope = True, None, b""
     except (TypeError, ValueError, OverflowError) as error:
@@ -128,10 +128,7 @@ def encode_envelope(
             "contains itself; nothing was enqueued. Flatten it, or send it as a string."
         )
     if odd is not None:
-        raise InvalidInputError(
-            f"the payload of task {shown(task)} is not JSON: {odd}, which JSON does not "
-            "support. Send None or omit the field."
-        )
+        raise InvalidInputError(f"the payload of task {shown(task)} is not JSON: {odd}")
     if len(envelope) > limit:
         raise PayloadTooLargeError(size=len(envelope), limit=limit)
     return envelope
@@ -221,7 +218,7 @@ def encode_result(value: Any) -> bytes:
     try:
         result = _encoder.encode(value)
         deep = is_deeper(result, MAX_NESTING)
-        odd = not_finite(value) if b"null" in result and not deep else None
+        odd = None if deep else find_lost(value, result)
     except RecursionError:
         deep, odd, result = True, None, b""
     except (TypeError, ValueError, OverflowError) as error:
@@ -233,7 +230,7 @@ def encode_result(value: Any) -> bytes:
             "flatten it, or return it as a string"
         )
     if odd is not None:
-        raise BadResultError(f"the result is not JSON: {odd}; return None instead")
+        raise BadResultError(f"the result is not JSON: {odd}")
     if len(result) > MAX_RESULT_BYTES:
         raise BadResultError(
             f"the result takes {len(result):,} bytes, over the limit of {MAX_RESULT_BYTES:,}; "

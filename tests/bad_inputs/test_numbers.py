@@ -1,8 +1,9 @@
-"""NaN and infinities: JSON has no such numbers, so they are refused by name, never made null."""
+"""What JSON cannot express, NaN, infinities, odd offsets: refused by name, never changed."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, time, timedelta, timezone
 from types import MappingProxyType
 from typing import Any
 
@@ -85,6 +86,40 @@ def _as_lists(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_as_lists(v) for v in value]
     return {k: _as_lists(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+OLD = datetime(1900, 1, 1, tzinfo=timezone(timedelta(minutes=19, seconds=32)))
+WEST = time(7, tzinfo=timezone(-timedelta(minutes=16, seconds=8)))
+
+
+@dataclass
+class Event:
+    at: Any
+
+
+@pytest.mark.parametrize(
+    ("value", "where"),
+    [
+        (OLD, "it is 0:19:32"),
+        ([None, OLD], r"\[1\] is 0:19:32"),
+        (Event(OLD), "at is 0:19:32"),
+        ({"at": WEST}, "at is -1 day, 23:43:52"),
+    ],
+)
+def test_a_time_that_json_would_shift_is_refused(value: Any, where: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"{where}.*UTC.* convert it to UTC"):
+        codec.encode_result(value)
+    with pytest.raises(InvalidInputError, match=r"is .* from UTC.* convert it to UTC"):
+        codec.encode_envelope("work", {"value": value}, codec.NO_OPTIONS, limit=1000)
+
+
+@pytest.mark.parametrize("minutes", [0, 19, 330, -90])
+def test_a_time_whose_offset_has_no_seconds_comes_back(minutes: int) -> None:
+    at = OLD.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+
+    told = codec.decode_result(codec.encode_result({"at": at, "text": "10:00+01:00"}))
+
+    assert datetime.fromisoformat(told["at"]) == at
 
 
 @pytest.mark.parametrize("spare", [0, -1])

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from queuepool.protocol.finite import is_deeper
+from queuepool.protocol.lossless import is_deeper
 
 MOST_BYTES = 16 * 1024**2
 _DEEPEST = 200

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import InvalidInputError
-from queuepool.protocol import codec, finite
+from queuepool.protocol import codec, lossless
 from queuepool.testing import MemoryPool
 
 ODD_TEXTS = ["[" * 200, '"[{' * 100, "\\" * 99 + "[" * 99, '\\"{' * 80, "]}" * 100, "null[[" * 40]
@@ -68,4 +68,4 @@ def test_the_levels_of_a_document_are_counted_outside_its_texts(value: Any, boun
     padded = [value, " " * 200]  # a short document is not looked at
     for document in (json.dumps(padded), json.dumps(padded, ensure_ascii=False)):
         raw = document.encode("utf-8", "replace")
-        assert finite.is_deeper(raw, bound) is (height(padded) > bound)
+        assert lossless.is_deeper(raw, bound) is (height(padded) > bound)

@@ -1,14 +1,21 @@
-"""Finds what JSON cannot express before it is stored: unbounded depth, NaN, infinity. Pure."""
+"""Finds what JSON cannot express before it is stored. Pure.
+
+Unbounded depth, NaN, infinity, and times whose offset from UTC has seconds, as of zones before they
+had standard time: the encoder rounds it to minutes, which would be another moment.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from datetime import datetime, time
 from typing import Any
 
 import msgspec
 
 _WITHOUT_FLOATS = frozenset((str, int, bool, type(None), bytes))
 _HOLDERS = frozenset((dict, list, tuple))
+_OFFSET = re.compile(rb':\d\d(?:\.\d{1,6})?[+-]\d\d:\d\d"')
 _MAX_STEPS = 16  # of the way to a value, shown in an error
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -40,11 +47,15 @@ def is_deeper(document: bytes, levels: int) -> bool:
     return left != b""
 
 
-def not_finite(value: Any) -> str | None:
-    """Return where a NaN or an infinity is, or None. Needed only if the encoder wrote a null.
+def find_lost(value: Any, document: bytes) -> str | None:
+    """Return what its JSON document does not say of a value, and what to do; None: nothing.
 
-    The encoder writes such a number as null, which would be read as None.
+    The encoder writes NaN as null, which would be read as None. Documents without a sign of such
+    things cost no look at the value.
     """
+    signed = b"+" in document or b"-" in document
+    if b"null" not in document and not (signed and _OFFSET.search(document)):
+        return None
     waiting: list[Place] = [((value,), None, None)]
     for place in waiting:  # it grows
         holder = place[0]
@@ -52,17 +63,24 @@ def not_finite(value: Any) -> str | None:
             kind = type(found)
             if kind in _WITHOUT_FLOATS:
                 continue
-            if kind is float:
-                if not math.isfinite(found):
-                    return f"{_shown(found, place)} is {found}"
-            elif kind in _HOLDERS:
-                waiting.append((found, found, place))
-            else:
-                plain = msgspec.to_builtins(found, enc_hook=plain_model)
-                if type(plain) in _HOLDERS:
-                    waiting.append((plain, found, place))
-                elif type(plain) is float and not math.isfinite(plain):
-                    return f"{_shown(found, place)} is {plain}"
+            plain = found if kind is float or kind in _HOLDERS else _opened(found)
+            if type(plain) in _HOLDERS:
+                waiting.append((plain, found, place))
+            elif why := _why_lost(plain):
+                return f"{_shown(found, place)} {why}"
+    return None
+
+
+def _opened(value: Any) -> Any:
+    return msgspec.to_builtins(value, builtin_types=(datetime, time), enc_hook=plain_model)
+
+
+def _why_lost(value: Any) -> str | None:
+    if type(value) is float and not math.isfinite(value):
+        return f"is {value}, which JSON does not support; use None, or omit it"
+    offset = value.utcoffset() if isinstance(value, (datetime, time)) else None
+    if offset is not None and offset.total_seconds() % 60:
+        return f"is {offset} from UTC, which JSON rounds to minutes; convert it to UTC"
     return None
 
 
