@@ -21,6 +21,10 @@ from queuepool.tasks.registry import Task
 from queuepool.verbs.producer import verbs as produce
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.25
+_UNKNOWN = (
+    "it ended so long ago that its outcome is no longer kept, was never enqueued, or its server "
+    "lost it: unless it is enqueued yet, waiting longer does not help"
+)
 
 
 class _Handle(Generic[R_co]):
@@ -76,9 +80,9 @@ class _Handle(Generic[R_co]):
             if raise_for_state(status):
                 return self._result_of(status)
             if time.monotonic() + pause_s > deadline:
+                outlook = _UNKNOWN if status.state is JobState.UNKNOWN else "it may still finish"
                 raise WaitTimeoutError(
-                    f"job {status.job_id} is {status.state} after {timeout_s:g} s; "
-                    "it may still finish"
+                    f"job {status.job_id} is {status.state} after {timeout_s:g} s; {outlook}"
                 )
             yield Pause(pause_s)
             pause_s = min(_LONGEST_PAUSE_S, pause_s * 1.5)
@@ -134,7 +138,8 @@ class JobHandle(_Handle[R_co]):
     def result(self, *, timeout_s: float = 30.0) -> R_co:
         """Wait for the job to end; return its result, converted to the task's return type.
 
-        Raises JobDiedError, JobCancelled, JobExpired, or WaitTimeoutError: it may still finish.
+        Raises JobDiedError, JobCancelled, JobExpired, or WaitTimeoutError: it may still finish,
+        unless its server does not know it.
         """
         return self._network.do(self._result(timeout_s))
 

@@ -74,11 +74,11 @@ class TaskFunction(Generic[CallP, JobP, V_co, R_co]):
         """Return the task's name."""
         return self.task.name
 
-    def __call__(self, *args: CallP.args, **kwargs: CallP.kwargs) -> V_co:
+    def __call__(self, /, *args: CallP.args, **kwargs: CallP.kwargs) -> V_co:
         """Call the function itself; nothing is enqueued."""
         return self.__wrapped__(*args, **kwargs)
 
-    def job(self, *args: JobP.args, **kwargs: JobP.kwargs) -> Job[R_co]:
+    def job(self, /, *args: JobP.args, **kwargs: JobP.kwargs) -> Job[R_co]:
         """Return a job with these arguments, for `enqueue` and `enqueue_many`.
 
         Its options come from the call that enqueues it, or from `.with_options(...)`. Raises

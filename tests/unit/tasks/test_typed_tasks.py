@@ -263,6 +263,20 @@ def test_a_task_of_another_registry_is_refused(pool: MemoryPool) -> None:
         pool.enqueue(a.job(), partition_key=KEY)
 
 
+def test_a_parameter_may_have_any_name(pool: MemoryPool, registry: Registry) -> None:
+    @registry.task
+    def a(self: int, args: int = 1, function: int = 2, payload: int = 3) -> int:
+        return self + args + function + payload
+
+    job = pool.enqueue(a.job(self=4, function=1), partition_key=KEY)
+    twin = pool.enqueue(a.job(args=0, self=1), partition_key=KEY)
+    named = pool.enqueue("a", {"self": 2, "payload": 0}, partition_key=KEY)
+    run_jobs(pool)
+
+    assert [each.result() for each in (job, twin, named)] == [9, 6, 5]
+    assert a(self=1) == 7
+
+
 def test_a_handle_asks_without_the_key(pool: MemoryPool, registry: Registry) -> None:
     @registry.task(max_attempts=1)
     def a(n: int) -> Decimal:
@@ -285,6 +299,8 @@ def test_a_handle_asks_without_the_key(pool: MemoryPool, registry: Registry) -> 
     by_id = pool.job(good.job_id)
     assert (by_id.partition, by_id.status().state, by_id.partition) == (None, JobState.DONE, 0)
     assert pool.job("nobody").cancel() is JobState.UNKNOWN
+    with pytest.raises(WaitTimeoutError, match=r"is unknown after .* s; it ended so long ago"):
+        pool.job("nobody").result(timeout_s=0.01)
     with pytest.raises(JobDiedError, match="Division"):
         bad.result()
     assert later.cancel() is JobState.DELAYED
@@ -310,6 +326,8 @@ def test_asyncio_has_the_same_forms_awaited(pool: MemoryPool, registry: Registry
         await asyncio.to_thread(run_jobs, pool)
         found = twin.job(one.job_id)
         assert await twin.job("nobody").cancel() is JobState.UNKNOWN
+        with pytest.raises(WaitTimeoutError, match="waiting longer does not help"):
+            await twin.job("nobody").result(timeout_s=0.01)
         results = [await one.result(), await two.result(), *[await r.result() for r in bulk]]
         return [*results, await found.result()]
 
