@@ -143,9 +143,10 @@ def _look(client: Any, base: bytes, *, cluster: bool = False) -> Iterator[tuple[
             "error",
             (f"{user} may not call {', '.join(forbidden)} on {base.decode()}:*. {_RIGHTS}"),
         )
-    for failure in failures:
-        if failure.trouble is Trouble.OTHER:
-            yield "error", f"{failure.function} failed: {output.clean(failure.text)}"
+    others = [failure for failure in failures if failure.trouble is Trouble.OTHER]
+    for text in dict.fromkeys(failure.text for failure in others):  # one cause, one line
+        failed = functions((f for f in others if f.text == text), Trouble.OTHER)
+        yield "error", f"{', '.join(failed)} failed: {output.clean(text)}"
     if not failures:
         yield "ok", f"{name_of(info)} supports and permits every function that queuepool uses"
     yield from judge_info(info, cluster=cluster)

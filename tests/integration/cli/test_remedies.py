@@ -68,6 +68,11 @@ def test_check_warns_before_the_memory_is_full(
         assert shell.run("check") == Exit.FAILED
         assert "enqueues are rejected. Raise maxmemory" in shell.out
 
+        client.config_set("maxmemory", 2**20)
+        assert shell.run("check") == Exit.FAILED
+        assert shell.out.count("command not allowed when used memory") == 1  # one cause is one line
+        assert "SET, " in shell.out
+
 
 def test_the_repair_that_the_log_names_frees_a_log_whose_place_another_program_took(
     shell: Shell, pool: QueuePool, redis_url: str
