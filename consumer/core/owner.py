@@ -293,11 +293,12 @@ class Core:
     def is_progress(self, turn: Turn) -> bool:
         """Return whether the reply to the latest turn shows that this owner makes progress.
 
-        Without an end or a start it does only if there was nothing to record or to claim.
+        Without an end or a start it does only if there was nothing to record or to claim, or if it
+        counts a try of a result that gets no reply: these are limited, and then it fails.
         """
         if turn.jobs or any(o.end is not HAND_BACK for o in turn.outcomes):
             return True
-        if turn.carries(self.recover):
+        if turn.carries(self.recover) or turn.counts_try:
             return True
         claims = not self.state.draining and self.claim.wants(turn.replied_s) > 0
         waits = claims or self.in_flight.has_unrecorded

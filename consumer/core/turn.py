@@ -27,7 +27,8 @@ class Turn(Struct):
     starts: jobs that it reports as started. claiming: how many jobs it claims; starting: how many
     of those find a free worker; ahead: lanes whose turn comes later. jobs: to start now. left:
     ids that the server did not finish.
-    progress: its replies show that this owner makes progress.
+    progress: its replies show that this owner makes progress. counts_try: a result that was sent
+    alone before got no reply, but the renewal of this turn did.
     """
 
     now_s: float
@@ -49,6 +50,7 @@ class Turn(Struct):
     duplicates: int = 0
     left: set[bytes] = field(default_factory=set)
     progress: bool = False
+    counts_try: bool = False
 
     def add(self, step: Step) -> bool:
         """Append what a step sends, if anything; returns whether it does."""

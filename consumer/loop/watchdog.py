@@ -6,7 +6,8 @@
     the loop made no pass for 2 x stall_s         hung: the process exits
 
 A turn counts if it recorded or claimed something, or, if there was nothing to record or claim,
-renewed the lease. An owner that renews forever with a full outbox is deaf.
+renewed the lease. An owner that renews forever with a full outbox is deaf; one that fails to send
+large results gives up each of them after some tries, and these count.
 
 "The server answers us" is asked on a fresh connection, so that a broken one cannot hide it.
 """

@@ -115,12 +115,13 @@ class Record(Step):
             self._outbox.postpone(self._unanswered)
             self._alone_s = now_s + (now_s - turn.now_s)
 
-    def on_renewal(self) -> list[object]:
+    def on_renewal(self, turn: Turn) -> list[object]:
         """Give up a result that gets no reply even alone, while renewals do; returns events."""
         outcome, self._unanswered = self._unanswered, None
         if outcome is None:
             return []
         outcome.unanswered += 1
+        turn.counts_try = True
         if outcome.unanswered < TRIES:
             return []
         failed = undelivered(outcome, TRIES)

@@ -54,7 +54,7 @@ class Renew(Step):
     def on_reply(self, renewal: own.Renewal, turn: Turn) -> None:
         state, sent_s = self._state, turn.now_s
         turn.events += state.lease.renewed(renewal, sent_s, draining=state.draining)
-        turn.events += self._record.on_renewal()
+        turn.events += self._record.on_renewal(turn)
         if renewal.rolled_back:
             state.reconcile_s = sent_s
             state.in_flight.mark_unanswered()

@@ -1,6 +1,7 @@
 """Results that a link carries slowly, or not at all: everything goes on, and nothing is silent."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -222,6 +223,22 @@ def test_a_renewal_is_progress_for_an_idle_owner_and_none_over_a_full_outbox() -
     assert "finish" in scripts(plan)
     world.core.apply_replies(plan, world.owned.turn(plan.verbs), world.now)
     assert world.core.is_progress(plan)
+
+
+def test_results_that_do_not_get_through_are_progress_with_each_counted_try() -> None:
+    world = World(workers=6)
+    world.enqueue(6)
+    world.settle()
+    end(world, list(world.running), 1_000_000)
+    link = SlowLink(world, 12_500)
+    while len(world.of(events.ResultUndelivered)) < 6:
+        link.turn()
+        world.clock.advance(0.01)
+
+    at = [plan.replied_s for plan in link.answered if plan.progress]
+    assert len(at) >= 6 * TRIES
+    # A try alone, and the time for which such results wait after it
+    assert max(after - before for before, after in pairwise(at)) < 6 * _TIMEOUT_S
 
 
 def test_a_new_nonce_and_claims_that_go_back_are_no_progress() -> None:
