@@ -29,7 +29,7 @@ from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.limits import verbs as homes
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.operator.checkups import checkup, figures, refusal
-from queuepool.verbs.producer import pools
+from queuepool.verbs.producer import pools, route
 from queuepool.verbs.schedules import verbs as schedules
 
 T = TypeVar("T")
@@ -84,6 +84,7 @@ def with_the_rest(
     servers = _refusing(servers, config.topology.system, error)
     limits, partly = yield from _limits(config, [(place.partition, place.pool) for place in places])
     timed, _ = yield from _system(schedules.schedules(0))
+    record, unread = yield from _system(route.look())
     states = [place.state for place in places if place.state is not None]
     now_ms = max((state.observed_ms for state in states), default=began_ms)
     return Observed(
@@ -93,6 +94,7 @@ def with_the_rest(
         servers=servers,
         clocks=_clocks(places, began_ms, ended_ms),
         leader_lease_ms=None if leader is None else leader.lease_ms,
+        route_version=None if unread is not None else record.version if record else 0,
         limits=limits,
         limits_partly=partly,
         schedules=None if timed is None else tuple(timed.found),

@@ -163,8 +163,8 @@ class RouteRecord:
     that are without still. homes: how many partitions there were when the first ones were to move,
     which limits keep as homes; 0: none ever were. firsts: on which servers these were, if they
     moved since. leaving: partitions on their way to other servers; arrived: slots that are there.
-    former: where slots were lately. move: what is under way. All as stored; see
-    queuepool.routing.views and .moves.
+    former: where slots were lately. move: what is under way. unheard: servers that did not answer
+    when the record was made. All as stored; see queuepool.routing.views and .moves.
     """
 
     version: int
@@ -182,6 +182,7 @@ class RouteRecord:
     arrived: str = ""
     former: str = ""
     move: str = ""
+    unheard: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

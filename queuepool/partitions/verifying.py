@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
-from queuepool.errors import ConfigurationError, QueuePoolError
+from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.models import RouteRecord
-from queuepool.partitions.route import Call, Leave, Verification, asking
+from queuepool.partitions.route import Answer, Call, Leave, Verification, asking
 from queuepool.servers import AsyncPort, Port
 from queuepool.settings.config import PoolConfig
 
@@ -58,24 +58,28 @@ class Verifier:
 
         Raises ConfigurationError, or another QueuePoolError when it cannot be read.
         """
+        return self.ask(leave).record
+
+    def ask(self, leave: Leave) -> Answer:
+        """Do as read; return also which servers are silent that the maker did not hear either."""
         try:
-            record = self._ask(leave)
+            answer = self._ask(leave)
         except QueuePoolError as error:
             self.state.conclude(error, monotonic())
             raise
-        self.state.conclude(record, monotonic())
-        return record
+        self.state.conclude(answer, monotonic())
+        return answer
 
     def _try(self, leave: Leave) -> None:
         with contextlib.suppress(QueuePoolError):  # the state knows
             self.read(leave)
 
-    def _ask(self, leave: Leave) -> RouteRecord | None:
+    def _ask(self, leave: Leave) -> Answer:
         steps = asking(self._config, leave)
         calls = next(steps)
         while True:
             try:
-                calls = steps.send(run_each(self._servers, calls))
+                calls = steps.send(run_each(self._servers, calls, apart=True))
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
 
@@ -140,31 +144,53 @@ class AsyncVerifier:
             await asyncio.wait({task}, timeout=_OTHER_SERVER_S)
 
     async def _try(self, leave: Leave) -> None:
-        outcome: RouteRecord | QueuePoolError | None
+        outcome: Answer | QueuePoolError
         try:
             outcome = await self._ask(leave)
         except QueuePoolError as error:
             outcome = error
         self.state.conclude(outcome, monotonic())
 
-    async def _ask(self, leave: Leave) -> RouteRecord | None:
+    async def _ask(self, leave: Leave) -> Answer:
         steps = asking(self._config, leave)
         try:
             calls = next(steps)
             while True:
-                calls = steps.send(
-                    [(await self._servers[n].run(key, [verb]))[0] for n, key, verb in calls]
-                )
+                calls = steps.send(await self._replies(calls))
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
 
+    async def _replies(self, calls: Sequence[Call]) -> list[Any]:
+        """Return one reply each, in order; a server that is away is asked once."""
+        replies: list[Any] = []
+        away: dict[str, UnavailableError] = {}
+        for name, key, verb in calls:
+            if name not in away:
+                try:
+                    replies += await self._servers[name].run(key, [verb])
+                    continue
+                except UnavailableError as error:
+                    away[name] = error
+            replies.append(away[name])
+        return replies
 
-def run_each(servers: Mapping[str, Port], calls: Sequence[Call]) -> list[Any]:
-    """Run calls in one round trip per server; return one reply each, in order."""
+
+def run_each(
+    servers: Mapping[str, Port], calls: Sequence[Call], *, apart: bool = False
+) -> list[Any]:
+    """Run calls in one round trip per server; return one reply each, in order.
+
+    apart: a server that is away costs its own replies only, which are the error; else it is raised.
+    """
     replies: list[Any] = [None] * len(calls)
     for name, server in servers.items():
         places = [i for i, call in enumerate(calls) if call[0] == name]
-        answers = server.run_many([calls[i][1:] for i in places]) if places else []
+        try:
+            answers = server.run_many([calls[i][1:] for i in places]) if places else []
+        except UnavailableError as error:
+            if not apart:
+                raise
+            answers = [error] * len(places)
         for i, answer in zip(places, answers, strict=True):
             replies[i] = answer
     return replies

@@ -4,7 +4,8 @@ If a server lost it (FLUSHALL, a failover that rolled back), processes that had 
 again, so that the next process with another count is still refused. A record of a newer version is
 followed. If one of the first version contradicts a process that has verified its own count, the
 process continues, since its jobs run where they were claimed; the contradiction is logged when it
-begins and when it ends. Only a process without partitions ends when its place is sealed.
+begins and when it ends. Only a process without partitions ends when its place is sealed. A process
+is not verified while a server that the record's maker did not hear stays silent.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, SealedError
 from queuepool.errors.hindrances import start_thread
-from queuepool.partitions.route import Leave
+from queuepool.partitions.route import Answer, Leave
 
 INTERVAL_S = 10.0
 _UNVERIFIED_S = 1.0
@@ -55,7 +56,7 @@ class RouteKeeper:
         """Check once; return whether to continue."""
         verified = self._pool.route.state.verified
         try:
-            self._pool.route.read(Leave.RESTORE if verified else Leave.RECORD)
+            answer = self._pool.route.ask(Leave.RESTORE if verified else Leave.RECORD)
         except ConfigurationError as error:
             if not verified or isinstance(error, SealedError):
                 self._refuse(error)
@@ -63,21 +64,37 @@ class RouteKeeper:
             self._note(f"the route record contradicts this process, which continues: {error}")
         except QueuePoolError as error:
             if not verified:
-                self._note(f"the route record cannot be read; this process continues: {error}")
+                system = self._pool.config.topology.system
+                self._note(
+                    f"the route record on server {system!r} cannot be read, or made if there is "
+                    "none, so the number of partitions is not checked; this process continues: "
+                    f"{error}"
+                )
         else:
-            self._note("")
+            self._note(_unheard(answer))
         return True
 
     def _note(self, trouble: str) -> None:
         if trouble and trouble != self._trouble:
             _log.warning("%s", trouble)
         elif self._trouble and not trouble:
-            _log.info("the route record can be read again and matches this process")
+            _log.info("the route record can be read and checked again, and matches this process")
         self._trouble = trouble
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            pause_s = self._interval_s if self._pool.route.state.verified else _UNVERIFIED_S
+            state = self._pool.route.state
+            pause_s = self._interval_s if state.verified or state.doubtful else _UNVERIFIED_S
             self._stopping.wait(pause_s * (0.8 + 0.4 * random.random()))
             if not self._stopping.is_set() and not self.look():
                 return
+
+
+def _unheard(answer: Answer) -> str:
+    if not answer.silent:
+        return ""
+    causes = "; ".join(f"{name!r}: {error}" for name, error in answer.silent.items())
+    return (
+        "the route record was made while some servers did not answer, and these still have to be "
+        f"asked for jobs of more partitions and for another record; this process goes on: {causes}"
+    )

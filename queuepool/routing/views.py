@@ -15,6 +15,8 @@
     arrived   0-15,99: slots that are at the new place of their partition already
     former    3@main=0-15,99: where slots were lately, see queuepool.routing.former
     move      the move that is under way, see queuepool.routing.moves
+    unheard   main,big: servers that did not answer when the record was made, see
+              queuepool.partitions.route
 
 A view never changes: calls take the newest one, and compare the version of the one they took.
 """

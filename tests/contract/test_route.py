@@ -37,6 +37,17 @@ def test_the_first_makes_the_record_and_everybody_hears_it(world: World) -> None
     assert ask(world, route.look()) == first
 
 
+def test_a_glance_reads_the_record_and_makes_none(world: World) -> None:
+    glance = route.glance(world.system)
+    assert ask(world, glance) is None
+
+    made = ask(world, route.record(4, "mod", unheard="a,b"))
+
+    assert made is not None
+    assert made.unheard == "a,b"
+    assert ask(world, glance) == made
+
+
 def test_a_record_of_a_later_version_may_say_more(server_world: World) -> None:
     made = ask(server_world, route.record(4, "mod"))
     assert made is not None

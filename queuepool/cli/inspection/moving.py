@@ -65,12 +65,13 @@ class Moves:
         self._pool = pool
 
     def facts(self) -> Facts:
-        """Return where it stands. Raises CommandError for a queue that nobody has used."""
+        """Return where it stands. Raises CommandError for a queue without a route record."""
         record = self._pool.route.read()
         if record is None:
             raise CommandError(
-                "no process has used this queue yet, so it has no route record: start a consumer "
-                "or a coordinator first",
+                f"this queue has no route record on server {self._pool.config.topology.system!r}: "
+                "start a consumer or a coordinator, which makes it; if some run, their warnings "
+                "say why they cannot",
                 Exit.USAGE,
             )
         return Facts(record, self._pool.config.topology.view, read_move(record))

@@ -70,7 +70,7 @@ class Observed:
     clocks: how many ms each server's clock is ahead of that of who observes. limits: those
     that jobs wait for; limits_partly: why not all of them. clamps_known: whether the places tell
     what held decisions back. spare: servers that have no partition. loads: how load was spread of
-    late.
+    late. route_version: of the route record; 0: there is none.
     """
 
     now_ms: int
@@ -79,6 +79,7 @@ class Observed:
     servers: tuple[ServerFigures, ...] = ()
     clocks: Mapping[str, int] = field(default_factory=dict)
     leader_lease_ms: int | None = None
+    route_version: int | None = None
     limits: tuple[LimitStatus, ...] | None = None
     limits_partly: str = ""
     schedules: tuple[ScheduleStatus, ...] | None = None

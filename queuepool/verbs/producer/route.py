@@ -9,7 +9,7 @@ from queuepool.models import RouteRecord
 from queuepool.verbs import Argument, Verb, fields, number
 
 _OPTIONAL = ("slots", "servers", "moving", "migration", "legacy", "homes", "firsts", "leaving",
-             "arrived", "former", "move")  # fmt: skip
+             "arrived", "former", "move", "unheard")  # fmt: skip
 
 
 def look() -> Verb[RouteRecord | None]:
@@ -17,8 +17,17 @@ def look() -> Verb[RouteRecord | None]:
     return Verb("route", (), _read)
 
 
+def glance(system: bytes) -> Verb[RouteRecord | None]:
+    """Return the record on a server that need not be the one that keeps it.
+
+    A plain read: a server that refuses writes refuses the script that might make a record, too.
+    system: the system key.
+    """
+    return Verb("", [b"HGETALL", system + b":route"], _read)
+
+
 def record(
-    partitions: int, layout: str, migration: str = "", legacy: str = ""
+    partitions: int, layout: str, migration: str = "", legacy: str = "", *, unheard: str = ""
 ) -> Verb[RouteRecord | None]:
     """Create the first route record unless there is one; return the record.
 
@@ -32,6 +41,7 @@ def record(
             created_ms=0,
             migration=migration,
             legacy=legacy,
+            unheard=unheard,
         )
     )
 
@@ -72,6 +82,7 @@ def _read(reply: Any) -> RouteRecord | None:
         arrived=stored_text(known.get("arrived", b"")),
         former=stored_text(known.get("former", b"")),
         move=stored_text(known.get("move", b"")),
+        unheard=stored_text(known.get("unheard", b"")),
     )
 
 

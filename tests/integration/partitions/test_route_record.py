@@ -174,6 +174,38 @@ def test_a_consumer_that_heard_nothing_at_first_ends_when_it_hears_of_another_co
     assert "8 partitions are configured here" in consumer.log
 
 
+@pytest.mark.parametrize("spare", ["away", "read-only", "without replicas"])
+def test_a_listed_server_without_partitions_need_not_answer_for_the_record_to_be_made(
+    server_factory: ServerFactory, stage: str, tmp_path: Path, run: Run, spare: str
+) -> None:
+    system, other = server_factory(), server_factory()
+    with redis.Redis.from_url(other.url) as client:
+        if spare == "read-only":
+            client.replicaof("127.0.0.1", str(system.port))
+        elif spare == "without replicas":
+            client.config_set("min-replicas-to-write", 1)
+    if spare == "away":
+        other.stop()
+    names = json.dumps({"a": system.url, "b": other.url})
+    env = {"QUEUEPOOL_SERVERS": names, "QUEUEPOOL_PLACEMENT": "0-3=a", "QUEUEPOOL_URL": ""}
+
+    consumer = ConsumerProcess("", stage, tmp_path, environment=env, partitions=4, lease_s=2)
+    with redis.Redis.from_url(system.url) as client:
+        try:
+            wait_until(lambda: client.hgetall(f"/{stage}/sys/{{sys}}/main:route"), 60)
+            found = client.hgetall(f"/{stage}/sys/{{sys}}/main:route")
+            for count in (2, 8):
+                more = env | {"QUEUEPOOL_PLACEMENT": f"0-{count - 1}=a"}
+                code, said = run(("status",), variables("", stage, count, **more))
+                assert code == 2
+                assert "has 4: " in about_the_count(said)[0]
+        finally:
+            consumer.popen.kill()
+            consumer.popen.wait()
+    assert found[b"partitions"] == b"4"
+    assert found.get(b"unheard") == (b"b" if spare == "away" else None)
+
+
 def _record(partitions: int) -> dict[str, str]:
     return {"version": "1", "partitions": str(partitions), "layout": "mod", "created": "1"}
 

@@ -208,6 +208,128 @@ def test_an_enqueue_is_never_refused_because_the_record_cannot_be_had(how: str) 
     assert server.asked.count("route") <= 2  # not once a call
 
 
+AWAY = UnavailableError("two: away")
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_a_server_without_partitions_that_is_away_prevents_neither_record_nor_check(
+    count: int,
+) -> None:
+    servers = {name: Watched(name) for name in NAMES}
+    servers["two"].away = AWAY
+
+    QueuePool(config=spare(4), servers=servers).enqueue("t", partition_key="a")
+
+    found = QueuePool(config=spare(4), servers=servers).route.read()
+    assert found is not None
+    assert (found.partitions, found.unheard) == (4, "two")
+    wrong = QueuePool(config=spare(count), servers=servers)
+    with pytest.raises(ConfigurationError, match=rf"{count} partitions .* has 4: "):
+        wrong.enqueue("t", partition_key="a")
+
+
+def test_an_asyncio_pool_makes_the_record_without_a_server_that_is_away_and_asks_it_once() -> None:
+    servers = {name: Watched(name) for name in NAMES}
+    servers["two"].away = AWAY
+
+    async def run() -> None:
+        ports = {name: AsyncMemoryServer(server) for name, server in servers.items()}
+        async with AsyncQueuePool(config=spare(4), servers=ports) as p:
+            for n in range(20):
+                await p.enqueue("t", partition_key=str(n))
+            assert p._network.verifier.state.doubtful
+
+    asyncio.run(run())
+    assert servers["one"]._systems[Keyspace().system()].route[b"unheard"] == b"two"
+    assert servers["two"].asked == [""]
+
+
+def test_a_server_that_was_away_when_the_record_was_made_is_asked_by_all_until_it_answers() -> None:
+    servers = {name: Watched(name) for name in NAMES}
+    servers["two"].away = AWAY
+    pools = [QueuePool(config=spare(4), servers=servers) for _ in range(2)]
+    for one in pools:
+        for n in range(10):
+            one.enqueue("t", partition_key=str(n))
+        assert (one.route.state.verified, one.route.state.doubtful) == (False, True)
+    assert len(servers["two"].asked) == 66  # looked for a record and 32 partitions, once a pool
+
+    servers["two"].away = None
+    for one in pools:
+        one.route.state.again_s = 0.0
+        one.enqueue("t", partition_key="a")
+        assert (one.route.state.verified, one.route.state.doubtful) == (True, False)
+
+
+def test_jobs_beyond_on_a_server_that_was_away_are_not_cut_off_in_silence() -> None:
+    servers = {name: Watched(name) for name in NAMES}
+    old = QueuePool(config=config(8, NAMES), servers=servers)  # 5 is on "two"
+    old.route.state.verified = True
+    old.enqueue("t", partition_key=key_of(old, 5))
+    servers["two"].away = AWAY
+    made = QueuePool(config=spare(4), servers=servers)
+    made.enqueue("t", partition_key="a")
+
+    servers["two"].away = None
+    made.route.state.again_s = 0.0
+
+    for one in (made, QueuePool(config=spare(4), servers=servers)):
+        with pytest.raises(ConfigurationError, match=r"partition 5 on server 'two' holds 1 jobs"):
+            one.enqueue("t", partition_key="a")
+
+
+def test_two_records_are_named_by_both_servers_as_soon_as_they_can_be_seen() -> None:
+    servers = {name: Watched(name) for name in NAMES}
+    elsewhere = QueuePool(config=config(2, NAMES[::-1]), servers=servers)  # 0 is on "two"
+    elsewhere.enqueue("t", partition_key="a")
+    servers["two"].away = AWAY
+    refusals = list[ConfigurationError]()
+    keeper = RouteKeeper(QueuePool(config=spare(4), servers=servers), refusals.append)
+    assert all(keeper.look() for _ in range(3))
+
+    servers["two"].away = None
+
+    assert not keeper.look()
+    (refusal,) = refusals
+    assert "has two route records: one on server 'one'" in str(refusal)
+
+
+def test_a_keeper_names_the_silent_server_once_and_says_when_it_answered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    servers = {name: Watched(name) for name in NAMES}
+    servers["two"].away = AWAY
+    keeper = RouteKeeper(QueuePool(config=spare(4), servers=servers), lambda _: None)
+
+    with caplog.at_level("INFO", logger="queuepool.route"):
+        assert all(keeper.look() for _ in range(3))
+        servers["two"].away = None
+        assert keeper.look()
+
+    assert [r.levelname for r in caplog.records] == ["WARNING", "INFO"]
+    assert "goes on: 'two': two: away" in caplog.records[0].getMessage()
+
+
+def test_a_record_that_was_changed_since_is_followed_without_asking_who_was_away() -> None:
+    servers = {name: Watched(name) for name in NAMES}
+    made = RouteRecord(
+        version=2, partitions=2, layout=MOD, created_ms=0, servers="0-1=one", unheard="two"
+    )
+    servers["one"].run(Keyspace().system(), [route.restore(made)])
+
+    p = QueuePool(config=spare(4), servers=servers)
+    p.enqueue("t", partition_key="a")
+
+    assert p.route.state.verified
+    assert servers["two"].asked == []
+
+
+def spare(partitions: int) -> PoolConfig:
+    """Return a config of partitions that are all on the first of two servers."""
+    topology = Topology(dict.fromkeys(NAMES, "memory:"), ("one",) * partitions)
+    return PoolConfig(topology=topology, retry_for_s=0.0)
+
+
 def _damaged() -> Any:
     from queuepool.testing.records import SystemData
 

@@ -26,6 +26,13 @@ RULES: Final = (
     Rule("flapping", owners.flapping, needs=("past",)),
     Rule("version-skew", owners.version_skew, patience_s=owners.DEPLOY_S),
     Rule("no-leader", scaling.no_leader, scaling.NO_LEADER_S, ("leader_lease_ms",), certain=True),
+    Rule(
+        "no-route-record",
+        owners.no_record,
+        owners.NO_RECORD_S,
+        needs=("route_version",),
+        certain=True,
+    ),
     Rule("gain-check", scaling.gain_check, scaling.BLOCKED_S, needs=("clamps_known", "past")),
     Rule("server-away", servers.away, patience_s=servers.AWAY_S, certain=True),
     Rule("refuses-writes", refusing.refuses_writes, refusing.REFUSES_S, certain=True),

@@ -1,4 +1,4 @@
-"""Rules about consumers: nobody there, one that comes and goes, several versions. Pure."""
+"""Rules about consumers: none there, one that comes and goes, several versions, no record. Pure."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ TAKEOVERS = 4
 FLAPPING_S = 10 * MINUTE_S
 # A rolling deployment of some dozens of consumers, each of which drains for 30 s.
 DEPLOY_S = 30 * MINUTE_S
+# Consumers and coordinators look for it every 10 s, and make it if it is missing.
+NO_RECORD_S = 30
 
 
 def no_owner(seen: Observed) -> Iterator[Finding]:
@@ -88,3 +90,19 @@ def version_skew(seen: Observed) -> Iterator[Finding]:
         "slots of older consumers do not move",
         remedy="finish the deployment: docs/operations.md#upgrades-and-rolling-deploys",
     )
+
+
+def no_record(seen: Observed) -> Iterator[Finding]:
+    """Find that the queue is used, and has no route record."""
+    states = [place.state for place in seen.places if place.state is not None]
+    used = any(one.jobs or (one.owner and one.owner.lease_ms > 0) for one in states)
+    if used and not seen.route_version:
+        yield Finding(
+            kind="no-route-record",
+            severity=Severity.WARNING,
+            subject="queue",
+            what="it is used, and has no route record",
+            meaning="a process with another QUEUEPOOL_PARTITIONS is not refused, and stores jobs "
+            "that no consumer reads; moves are impossible",
+            remedy="the warnings of consumers say why they cannot make it; queuepool check",
+        )

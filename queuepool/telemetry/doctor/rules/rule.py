@@ -13,6 +13,7 @@ from queuepool.telemetry.doctor.observed import Observed
 Find = Callable[[Observed], Iterator[Finding]]
 DAY_S, HOUR_S, MINUTE_S = 86_400, 3600, 60
 NO_HISTORY = "needs a coordinator, which keeps a history"
+_READ = frozenset(("limits", "schedules", "leader_lease_ms", "route_version"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Rule:
         for name in self.needs:
             value = getattr(seen, name)
             if value is None or value is False:
-                return UNREAD if name in ("limits", "schedules", "leader_lease_ms") else NO_HISTORY
+                return UNREAD if name in _READ else NO_HISTORY
         return ""
 
 

@@ -109,8 +109,8 @@ def healthy(**changes: Any) -> Observed:
     known: dict[str, Any] = {
         "now_ms": NOW, "version": VERSION, "places": tuple(place(n) for n in range(8)),
         "servers": (server(),), "clocks": {"main": 40}, "leader_lease_ms": 4_000,
-        "limits": (limit(),), "schedules": (schedule(),), "clamps_known": True, "past": past(),
-        "loads": loads(),
+        "route_version": 1, "limits": (limit(),), "schedules": (schedule(),),
+        "clamps_known": True, "past": past(), "loads": loads(),
     }  # fmt: skip
     return Observed(**known | changes)
 

@@ -90,6 +90,12 @@ FAULTS: dict[str, tuple[Observed, Observed, str, str]] = {
         "coordinator",
         "queuepool coordinator",
     ),
+    "no-route-record": (
+        q.healthy(route_version=0),
+        q.healthy(route_version=0, places=(q.place(jobs=0, bytes=500 * MIB, owner=None),)),
+        "queue",
+        "queuepool check",
+    ),
     "refuses-writes: it cannot save": (
         with_server(refusal=Refusal.UNSAVED),
         with_server(refusal=None),
