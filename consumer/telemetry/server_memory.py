@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from queuepool.client.pool import QueuePool
-from queuepool.errors import QueuePoolError
+from queuepool.errors import ConfigurationError
 from queuepool.errors.hindrances import start_thread
 from queuepool.servers import Memory
 
@@ -54,19 +54,20 @@ class ServerMemory(Collector):
     def look(self) -> None:
         """Ask once."""
         number = self._partition()
-        if number is None:
-            self._seen = None
-            return
-        partition = self._pool.partition(number)
         try:
-            memory = partition.server.memory(partition.key)
-        except (QueuePoolError, KeyError, ValueError) as error:  # a reply without the figures
+            self._seen = None if number is None else self._ask(number)
+        except ConfigurationError:  # the partition is gone: the number of partitions has shrunk
+            self._seen = None
+        except Exception as error:  # whatever it is, the next look starts over
             if not self._trouble:
                 _log.warning("the server's memory cannot be read, so metrics omit it: %r", error)
             self._trouble, self._seen = True, None
         else:
             self._trouble = False
-            self._seen = self._pool.config.topology.server_of(number), memory
+
+    def _ask(self, number: int) -> tuple[str, Memory]:
+        partition, name = self._pool.partition(number), self._pool.config.topology.server_of(number)
+        return name, partition.server.memory(partition.key)
 
     def collect(self) -> Iterator[Metric]:
         """Return the current samples."""

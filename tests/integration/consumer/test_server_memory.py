@@ -89,3 +89,24 @@ def test_a_reply_without_the_figures_is_not_shown(monkeypatch: pytest.MonkeyPatc
     memory.look()
 
     assert shown(memory, server) == {"used": None, "limit": None}
+
+
+def test_a_partition_that_is_gone_is_not_shown_and_the_next_one_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    owned: list[int | None] = [0]
+    pool = MemoryPool(1)
+    server = pool.config.topology.server_of(0)
+    memory = ServerMemory(pool, lambda: owned[0], interval_s=0.01)
+    memory.start()
+    try:
+        with caplog.at_level(logging.WARNING, "consumer.memory"):
+            wait_until(lambda: shown(memory, server)["used"] is not None)
+            owned[0] = 6  # retired, until its owner notices
+            wait_until(lambda: shown(memory, server)["used"] is None)
+            owned[0] = 0
+            wait_until(lambda: shown(memory, server)["used"] is not None)
+    finally:
+        memory.stop()
+
+    assert caplog.records == []
