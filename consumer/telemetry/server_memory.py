@@ -15,8 +15,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from queuepool.client.pool import QueuePool
-from queuepool.errors import ConfigurationError
 from queuepool.errors.hindrances import start_thread
+from queuepool.routing.topology import NoPartitionError
 from queuepool.servers import Memory
 
 INTERVAL_S = 15.0
@@ -56,7 +56,7 @@ class ServerMemory(Collector):
         number = self._partition()
         try:
             self._seen = None if number is None else self._ask(number)
-        except ConfigurationError:  # the partition is gone: the number of partitions has shrunk
+        except NoPartitionError:  # retired, or moved, until its owner notices
             self._seen = None
         except Exception as error:  # whatever it is, the next look starts over
             if not self._trouble:

@@ -1,13 +1,18 @@
-"""Asks all places that can be reached: a server that is away costs its own answers, no others."""
+"""Asks all places that can be reached: a server that is away costs its own answers, no others.
+
+Nor does a partition that is gone since the places were listed: the route may change at any moment.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from queuepool.client.effects import CallEach, Steps
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.routing.finding import ASKED_AT_ONCE, parts
+from queuepool.routing.topology import NoPartitionError
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 
@@ -22,11 +27,15 @@ def ask_reachable(
     found: dict[Where, T] = {}
     by_server: dict[tuple[str, str], list[int]] = {}
     for number, pool in wheres:
-        by_server.setdefault((config.topology.server_of(number), pool), []).append(number)
+        with suppress(NoPartitionError):
+            by_server.setdefault((config.topology.server_of(number), pool), []).append(number)
     for (_, pool), numbers in by_server.items():
         for some in parts(numbers, ASKED_AT_ONCE):
             calls = [(number, verb_of((number, pool))) for number in some]
-            replies = yield CallEach(calls, pool)
+            try:
+                replies = yield CallEach(calls, pool)
+            except NoPartitionError:
+                continue
             if isinstance(replies, UnavailableError):
                 break
             for (number, verb), reply in zip(calls, replies, strict=True):

@@ -25,6 +25,10 @@ MAX_PARTITIONS = 4096
 _SETTING = "QUEUEPOOL_PLACEMENT"
 
 
+class NoPartitionError(ConfigurationError):
+    """There is no such partition, or no more: what was asked for may be older than the view."""
+
+
 @dataclass(frozen=True, slots=True)
 class Topology:
     """Server names and URLs, and the server of each partition. Its repr holds no URL.
@@ -104,7 +108,7 @@ class Topology:
         )
 
     def server_of(self, partition: int) -> str:
-        """Return the name of the server that holds a partition. Raises ConfigurationError."""
+        """Return the name of the server that holds a partition. Raises NoPartitionError."""
         placement, retired = self.view.placement, self.view.retired
         if partition == LEGACY and self.view.has_legacy:
             return self.system
@@ -118,9 +122,10 @@ class Topology:
         if 0 <= partition - len(placement) < len(retired):
             return retired[partition - len(placement)]
         if not 0 <= partition < len(placement):
-            raise ConfigurationError(
-                f"there is no partition {partition}: use 0 to {len(placement) - 1} "
-                "(setting QUEUEPOOL_PARTITIONS)"
+            followed = self.view.record is not None and self.view.version > 1
+            source = "of the route record" if followed else "(setting QUEUEPOOL_PARTITIONS)"
+            raise NoPartitionError(
+                f"there is no partition {partition}: use 0 to {len(placement) - 1} {source}"
             )
         return placement[partition]
 

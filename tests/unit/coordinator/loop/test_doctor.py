@@ -15,7 +15,10 @@ from coordinator.snapshots.store import SnapshotStore
 from coordinator.snapshots.verdict import VerdictBoard
 from queuepool.client import checkup
 from queuepool.client.effects import Steps
+from queuepool.errors import ConfigurationError
+from queuepool.models import RouteRecord
 from queuepool.models.doctor import ServerFigures
+from queuepool.routing.views import MOD
 from queuepool.testing.pool import MemoryPool
 from queuepool.verbs.leader import verbs as lead
 
@@ -53,6 +56,22 @@ class Ward:
         verdict = self.doctor.look()
         found = verdict.findings if verdict is not None else ()
         return [(one.kind, one.subject) for one in found if one.kind != "clock-skew"]
+
+
+def test_a_partition_that_was_retired_after_the_observation_is_left_out() -> None:
+    ward = Ward()
+    ward.look()
+    server = ward.pool.config.topology.system
+    fewer = RouteRecord(
+        version=2, partitions=2, layout=MOD, created_ms=1, servers=f"0-1={server}", homes=2
+    )
+
+    ward.pool.config.topology.follow(fewer)
+
+    assert ward.doctor.look() is not None
+    assert ward.board.advised is not None
+    with pytest.raises(ConfigurationError, match="use 0 to 1 of the route record"):
+        ward.pool.partition(3)
 
 
 def test_before_the_first_observation_there_is_no_verdict() -> None:
