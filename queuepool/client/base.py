@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any, Generic, Self, TypeVar
 
 from queuepool.client import calls
@@ -13,8 +14,9 @@ from queuepool.client.batching import (
     begin,
     grow,
     refuse_others,
+    undone,
 )
-from queuepool.client.chunks import Chunk, OpenChunks
+from queuepool.client.chunks import CHUNK, Chunk, OpenChunks
 from queuepool.client.continuing import refuse_unique
 from queuepool.client.durability import confirmation_for
 from queuepool.client.effects import Steps
@@ -132,11 +134,16 @@ class BasePool(Generic[P]):
         elif into is not None:
             numbers = yield from grow(config, into, jobs)
         name, mine = numbers.batch, then if into is None else None
-        with unfinished(name, mine):
+        with unfinished(name, mine) as left:
             many = self._bulk(task, items, numbers=numbers, trace=trace, **options)
             _, chunks, held, task_of = many
             fit = map(numbers.mark, map(refuse_unique, chunks))
-            results = yield from sender.all(fit, held, noticing(config, name))
+            results = sender.new_results()
+            try:
+                yield from sender.all(fit, held, noticing(config, name), results)
+            except Exception:
+                left.behind = not (yield from undone(config, name, mine, results))
+                raise
         yield from complete(config, name, results, then, mine)
         return results, task_of, name
 
@@ -149,21 +156,21 @@ class BasePool(Generic[P]):
     ) -> tuple[Sender, calls.AnyTask | Iterable[Job[Any]], calls.Items | None, int]:
         """Return the sender of a call, its jobs, and how many they are if they go into a batch.
 
-        Raises InvalidInputError, before anything is written, for a wrong option, and for a wrong
-        job that would go into a batch: that waits for the numbers reserved for it, also for that of
-        the continuation of a batch in it.
+        Raises InvalidInputError, before anything is written, for a wrong option, for a wrong job
+        among the first ones, and for any that would go into a batch: that waits for the numbers
+        reserved for it, also for that of the continuation of a batch in it.
         """
-        whole: list[Any] = []
-        if into is not None:
-            whole = list(task if items is None else items)  # type: ignore[arg-type]  # no name
-            task, items = (whole, None) if items is None else (task, whole)
         alike = {name: value for name, value in options.items() if name != "spread"}
-        sender, chunks, _held, _task_of = self._bulk(
-            task, items, numbers=Numbers(NOWHERE, 0), **alike
-        )
-        for chunk in chunks if into is not None else ():
+        sender, *_ = self._bulk(task, items, **alike)
+        given: Any = task if items is None else items
+        source = iter(given)
+        some = list(source if into is not None else islice(source, CHUNK))
+        own = (some, None) if items is None else (task, some)
+        _, chunks, _held, _task_of = self._bulk(*own, numbers=Numbers(NOWHERE, 0), **alike)
+        for chunk in chunks:
             refuse_unique(chunk)
-        return sender, task, items, len(whole)
+        jobs = chain(some, source)
+        return sender, *((jobs, None) if items is None else (task, jobs)), len(some)
 
     def _spread_of(self, task: object, options: Mapping[str, Any]) -> Steps[int]:
         """Return over how many slots jobs go. task: a Job may have a key of its own."""

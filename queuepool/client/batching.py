@@ -3,6 +3,9 @@
     open_batch -> the continuation, delayed -> the jobs, numbered -> seal_batch
     grow_batch -> the jobs, with the numbers that it reserved
 
+The first jobs of a call are checked before the batch is opened. If an error ends the call before it
+stored any, the batch that it opened is cancelled with its continuation; else the error names it.
+
 Any part may be repeated: the record, the ids and the numbers are the same again.
 
     the record   its continuation   at the deadline
@@ -29,12 +32,18 @@ from queuepool.client.after import After
 from queuepool.client.chunks import Chunk
 from queuepool.client.continuing import continuation
 from queuepool.client.effects import Pause, Steps, Verify
-from queuepool.client.flows.unfinished import MAY_BE_THERE, NOT_SEALED, unfinished
+from queuepool.client.flows.unfinished import (
+    MAY_BE_THERE,
+    NOT_SEALED,
+    unfinished,
+    use_longer,
+)
 from queuepool.client.numbers import ALL_ENDED, Numbers
 from queuepool.client.producer import Producer
 from queuepool.client.questions import ask, following
+from queuepool.client.results import EnqueueResults
 from queuepool.client.sender import Sender
-from queuepool.errors import InvalidInputError, UnavailableError
+from queuepool.errors import InvalidInputError, QueuePoolError, UnavailableError
 from queuepool.errors.escaping import shown
 from queuepool.models.flows import BatchState, BatchStatus
 from queuepool.protocol.batches import MAX_JOBS, home_of_batch
@@ -142,10 +151,9 @@ def _store(
     if found.state is BatchState.UNKNOWN:
         verb = produce.cancel(chunk.ids[0].decode(), produce.ANY_VERSION)
         yield from ask_home(config, name, verb)
-    other = "" if after.batch_id is None else ", and another batch_id"
     return InvalidInputError(
         f"batch {name} is {found.state}: its deadline passed while it was being defined. None of "
-        f"its jobs was enqueued; use a longer deadline_s{other}"
+        f"its jobs was enqueued; {use_longer(after)}"
     )
 
 
@@ -173,6 +181,22 @@ def cancel_record(config: PoolConfig, name: str) -> Steps[None]:
     _state, job_id = yield from ask_home(config, name, flow.cancel_batch(name))
     if job_id:
         yield from ask_home(config, name, produce.cancel(job_id, produce.ANY_VERSION))
+
+
+def undone(
+    config: PoolConfig, name: str, after: After | None, results: EnqueueResults[Any]
+) -> Steps[bool]:
+    """Cancel a batch if an error left it without jobs, and no other call may have added some.
+
+    after: None if a running job repeats the call. Return whether it is cancelled.
+    """
+    if after is None or after.batch_id is not None or results.rejected < results.jobs:
+        return False
+    try:
+        yield from cancel_record(config, name)
+    except QueuePoolError:
+        return False
+    return True
 
 
 def _end_with(config: PoolConfig, within: BatchRef | None, name: str) -> Steps[None]:

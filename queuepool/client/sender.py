@@ -96,14 +96,16 @@ class Sender:
         chunks: Iterable[Chunk],
         held: Mapping[bytes, Chunk],
         stops: Callable[[int], Steps[bool]] | None = None,
+        results: EnqueueResults[Any] | None = None,
     ) -> Steps[EnqueueResults]:
         """Send all chunks in batches; return one result per job.
 
         held: consumed jobs that are not in a chunk yet. stops: asked after each batch, of so many
-        chunks, whether it is the last one. Results and errors are those of
-        queuepool.client.pipeline.Bulk.send_all.
+        chunks, whether it is the last one. results: what they are recorded in. Results and errors
+        are those of queuepool.client.pipeline.Bulk.send_all.
         """
-        results, gathered = self.new_results(), dict[bytes, list[Chunk]]()
+        results = self.new_results() if results is None else results
+        gathered = dict[bytes, list[Chunk]]()
         batches = Source(batched(chunks, gathered, together=bool(self.confirmation.verbs)))
         try:
             for batch in batches:

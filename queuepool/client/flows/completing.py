@@ -16,6 +16,7 @@ from queuepool.client.after import After
 from queuepool.client.batching import is_cancelled, seal, was_enqueued
 from queuepool.client.effects import Steps
 from queuepool.client.flows.cancelling import cancel_late
+from queuepool.client.flows.unfinished import use_longer
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import InvalidInputError
 from queuepool.models.flows import BatchState
@@ -48,11 +49,10 @@ def complete(
 def _too_late(
     name: str, state: BatchState, results: EnqueueResults[Any], after: After
 ) -> InvalidInputError:
-    other = "" if after.batch_id is None else ", and another batch_id"
     error = InvalidInputError(
         f"batch {name} is {state}: it concluded while jobs were being added to it, as its deadline "
         f"passed. {results.accepted + results.duplicates:,} were enqueued, see `results` of this "
-        f"exception, but its continuation waits for none of them; use a longer deadline_s{other}"
+        f"exception, but its continuation waits for none of them; {use_longer(after)}"
     )
     error.results = results  # type: ignore[attr-defined]
     return error

@@ -18,6 +18,7 @@ from queuepool import (
     JobContext,
     JobState,
     PermanentError,
+    QueueFullError,
     QueuePool,
     Registry,
     UnavailableError,
@@ -213,6 +214,49 @@ def test_a_call_with_a_wrong_option_defines_no_batch(album: Album, wrong: dict[s
         album.pool.enqueue_many("resize", [{"photo": 1}], partition_key="a", then=then, **wrong)
 
     assert [album.pool.server.data(p.key).batches for p in album.pool.partitions()] == [{}] * 4
+
+
+@pytest.mark.parametrize("twin", ["threads", "asyncio"])
+@pytest.mark.parametrize("fault", ["a wrong job", "a full partition"])
+def test_a_call_that_stores_no_job_leaves_no_batch_that_waits(
+    album: Album, fault: str, twin: str
+) -> None:
+    """What is wrong with the first jobs is seen before; else the batch is cancelled."""
+    error, job_id = (
+        (InvalidInputError, "mine") if fault == "a wrong job" else (QueueFullError, None)
+    )
+    jobs = [Job({"photo": n}, task="resize", job_id=job_id) for n in range(9)]
+    pool = MemoryPool(4, registry=album.registry, clock=album.clock, max_depth=5)
+
+    async def awaited() -> None:
+        await pool.asyncio().enqueue_many(jobs, partition_key="a", then=after)
+
+    def call() -> None:
+        if twin == "threads":
+            pool.enqueue_many(jobs, partition_key="a", then=after)
+        else:
+            asyncio.run(awaited())
+
+    after = After("publish", {"album": 1})
+    with pytest.raises(error) as caught:
+        call()
+
+    assert not [note for note in getattr(caught.value, "__notes__", []) if "batch" in note]
+    states = [place.observe() for place in pool.partitions()]
+    assert sum(state.jobs for state in states) == 0
+    stored = sum(state.counters.get("enqueued", 0) for state in states)
+    assert stored == (0 if job_id else 1), "only a continuation, which is cancelled"
+
+
+def test_an_error_after_some_jobs_were_stored_names_the_batch(album: Album) -> None:
+    jobs = [Job({"photo": n}, task="resize") for n in range(700)]
+    jobs[650] = jobs[650].with_options(job_id="mine")
+
+    with pytest.raises(InvalidInputError, match="job_id") as caught:
+        album.pool.enqueue_many(jobs, partition_key="a", then=After("publish", {"album": 1}))
+
+    (note,) = [note for note in caught.value.__notes__ if "has not all its jobs" in note]
+    assert "pool.batch(" in note
 
 
 def test_a_batch_contains_a_batch(album: Album) -> None:
