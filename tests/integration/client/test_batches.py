@@ -222,9 +222,8 @@ def test_a_call_that_stores_no_job_leaves_no_batch_that_waits(
     album: Album, fault: str, twin: str
 ) -> None:
     """What is wrong with the first jobs is seen before; else the batch is cancelled."""
-    error, job_id = (
-        (InvalidInputError, "mine") if fault == "a wrong job" else (QueueFullError, None)
-    )
+    job_id = "mine" if fault == "a wrong job" else None
+    error = InvalidInputError if job_id else QueueFullError
     jobs = [Job({"photo": n}, task="resize", job_id=job_id) for n in range(9)]
     pool = MemoryPool(4, registry=album.registry, clock=album.clock, max_depth=5)
 
@@ -243,7 +242,7 @@ def test_a_call_that_stores_no_job_leaves_no_batch_that_waits(
 
     assert not [note for note in getattr(caught.value, "__notes__", []) if "batch" in note]
     states = [place.observe() for place in pool.partitions()]
-    assert sum(state.jobs for state in states) == 0
+    assert not any(state.jobs for state in states)
     stored = sum(state.counters.get("enqueued", 0) for state in states)
     assert stored == (0 if job_id else 1), "only a continuation, which is cancelled"
 
@@ -255,8 +254,7 @@ def test_an_error_after_some_jobs_were_stored_names_the_batch(album: Album) -> N
     with pytest.raises(InvalidInputError, match="job_id") as caught:
         album.pool.enqueue_many(jobs, partition_key="a", then=After("publish", {"album": 1}))
 
-    (note,) = [note for note in caught.value.__notes__ if "has not all its jobs" in note]
-    assert "pool.batch(" in note
+    assert any("has not all its jobs" in note for note in caught.value.__notes__)
 
 
 def test_a_batch_contains_a_batch(album: Album) -> None:
