@@ -275,6 +275,6 @@ class Mover:
         aborted = move.stage is Stage.ABORTING
         ended = move.over(Stage.ABORTED if aborted else Stage.ENDED)
         self._open(record, ended, **records.over(self._pool.config.topology.view, move))
-        _log.info("the move %s has ended: %s", move.text, ended.stage)
+        _log.info("the move %s has ended: %s", move.wanted, ended.stage)
         self._carrier.clear(place for place in places if place.number in emptied)
         return self._forget()

@@ -91,6 +91,14 @@ class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         plural = "" if self.partitions == 1 else "s"
         return f"from {self.before:,} to {self.partitions:,} partition{plural}"
 
+    @property
+    def wanted(self) -> str:
+        """Return what was asked for, for people, also while it is on its way back."""
+        if self.stage is not Stage.ABORTING:
+            return self.text
+        there = msgspec.structs.replace(self, partitions=self.before, before=self.partitions)
+        return there.text
+
     def table(self) -> tuple[int, ...]:
         """Return the goal: the place of each slot. Raises ConfigurationError when it is damaged."""
         table = read_table(self.goal, self.largest)

@@ -12,8 +12,11 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.logged import begins
 from queuepool.cli.inspection.moving import Line, Moves
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.errors import ConfigurationError
 from queuepool.models.places import new_place
 from queuepool.routing.progress import Facts
+from queuepool.routing.ranges import read_slots
+from queuepool.routing.slots import SLOTS
 
 DESCRIPTION = (
     "Move partitions to another server, or slots to another partition, with their jobs and without "
@@ -33,7 +36,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--to", metavar="SERVER", help="a server named in QUEUEPOOL_SERVERS")
     parser.add_argument(
-        "--slot", type=numbers, metavar="SLOT", help="instead of partitions: 17, or several: 17,99"
+        "--slot",
+        type=slots,
+        metavar="SLOT",
+        help="instead of partitions: 17, or several: 17,99,120-135",
     )
     parser.add_argument(
         "--to-partition", type=count, metavar="PARTITION", help="destination of these slots"
@@ -45,8 +51,18 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def numbers(text: str) -> list[int]:
-    """Return typed numbers of partitions, or of slots, such as 3,7."""
+    """Return typed numbers of partitions, such as 3,7."""
     return [count(part) for part in text.split(",")]
+
+
+def slots(text: str) -> list[int]:
+    """Return typed slots, such as 17,99,120-135. Raises argparse.ArgumentTypeError."""
+    try:
+        return sorted(read_slots(text))
+    except ConfigurationError as error:
+        raise argparse.ArgumentTypeError(
+            f"{error}: use numbers from 0 to {SLOTS - 1}, or ranges, such as 17,99,120-135"
+        ) from None
 
 
 def run(arguments: argparse.Namespace) -> Exit:

@@ -46,9 +46,9 @@ def sentence(facts: Facts) -> str:
     done, total = facts.progress
     if move.stage is Stage.ASKED:
         return f"a move {move.text} has been requested"
-    what = "going back" if move.stage is Stage.ABORTING else "moving"
+    what = "reverting the move" if move.stage is Stage.ABORTING else "moving"
     parts = [
-        f"{what} {move.text.removeprefix('of ')}",
+        f"{what} {move.wanted.removeprefix('of ')}",
         f"{done:,} of {total:,} slots have arrived",
     ]
     if move.source >= 0:

@@ -170,10 +170,7 @@ class Moves:
                 "first; nothing was done"
             )
         if facts.under_way is not None:
-            raise CommandError(
-                f"a move {facts.under_way.text} is running (`queuepool moves`): wait until it "
-                f"ends, or abort it (`queuepool moves abort`); nothing was done"
-            )
+            raise CommandError(f"{_in_the_way(facts.under_way)}; nothing was done")
         return facts
 
     def _servers(self, facts: Facts, count: int, on: str) -> str:
@@ -251,6 +248,19 @@ class Moves:
             ) from None
         if not changed:
             raise _ChangedError
+
+
+def _in_the_way(move: Move) -> str:
+    """Return what is said of a move that is under way, when another one is asked for."""
+    if move.stage is Stage.ABORTING:
+        return (
+            f"a move {move.wanted} was aborted and is being reverted (`queuepool moves`): wait "
+            "until that has ended"
+        )
+    return (
+        f"a move {move.text} is running (`queuepool moves`): wait until it ends, or abort it "
+        "(`queuepool moves abort`)"
+    )
 
 
 def _silent(error: UnavailableError) -> CommandError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ import pytest
 import redis
 
 from queuepool import After, PoolConfig, QueuePool
+from queuepool.cli.commands.move import slots
 from queuepool.cli.exits import Exit
 from queuepool.errors import MovedError, QueuePoolError
 from queuepool.partitions.route import Leave
@@ -261,8 +263,8 @@ def test_slots_move_to_another_partition(
         assert f"move --slot {slot} --to-partition {there}" in commands.out
         route = app.route.read()
         for arguments, says in (
+            (("--slot", f"{slot}-{slot}", *goal), f"slot {slot} is in partition {there} already"),
             (("--slot", str(slot), *goal), f"slot {slot} is in partition {there} already"),
-            (("--slot", "4096", *goal), "from 0 to 4095"),
             (("--slot", str(slot), "--to-partition", "2"), "there is no partition 2: use 0 to 1"),
             (("--slot", str(slot)), "which slots to which partition"),
             (("1", *goal), "which slots to which partition"),
@@ -272,3 +274,10 @@ def test_slots_move_to_another_partition(
             assert says in commands.err
         assert app.route.read() == route
     assert app.partition(there).group(key.encode()).left >= 3
+
+
+@pytest.mark.parametrize("text", ["4096", "0-4096", "8-5", "3,8-5", "1-", "x"])
+def test_what_is_no_slot_and_no_range_of_them_cannot_be_typed(text: str) -> None:
+    assert slots("17,3221-3223") == [17, 3221, 3222, 3223]
+    with pytest.raises(argparse.ArgumentTypeError, match="from 0 to 4095"):
+        slots(text)

@@ -146,6 +146,9 @@ def test_a_second_move_is_refused_and_an_abort_goes_back(
         assert commands.run("partitions", "set", "8") == Exit.FAILED
         assert "is running" in commands.err
         assert commands.run("moves", "abort") == Exit.OK
+        assert "reverting the move from 2 to 1 partition" in commands.out
+        assert commands.run("partitions", "set", "8") == Exit.FAILED
+        assert "a move from 2 to 1 partition was aborted and is being reverted" in commands.err
         w.finish(owned, claims)
         assert commands.run("moves", "watch", "--interval", "0.05s") == Exit.OK
         assert commands.out.endswith("2 partitions; the last move was aborted\n")
