@@ -16,7 +16,7 @@ def read_slots(text: str) -> frozenset[int]:
     found = set[int]()
     for part in text.split(",") if text else ():
         match = _RANGE.fullmatch(part)
-        if match is None or not int(match[1]) <= int(match[2] or match[1]) < SLOTS:
+        if match is None or int(match[2] or match[1]) >= SLOTS:
             raise ConfigurationError(f"{part[:40]!r} is not a range of slots")
         found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return frozenset(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 
 from queuepool.cli.arguments import add_json, add_reason, count
 from queuepool.cli.commands.moves import follow, tell
@@ -57,12 +58,17 @@ def numbers(text: str) -> list[int]:
 
 def slots(text: str) -> list[int]:
     """Return typed slots, such as 17,99,120-135. Raises argparse.ArgumentTypeError."""
-    try:
-        return sorted(read_slots(text))
-    except ConfigurationError as error:
-        raise argparse.ArgumentTypeError(
-            f"{error}: use numbers from 0 to {SLOTS - 1}, or ranges, such as 17,99,120-135"
-        ) from None
+    found = set[int]()
+    for part in text.split(","):
+        some = frozenset[int]()
+        with suppress(ConfigurationError):
+            some = read_slots(part)
+        if not some:  # such as 8-5
+            raise argparse.ArgumentTypeError(
+                f"{part[:40]!r}: use numbers from 0 to {SLOTS - 1}, or ranges: 17,99,120-135"
+            )
+        found |= some
+    return sorted(found)
 
 
 def run(arguments: argparse.Namespace) -> Exit:
