@@ -19,7 +19,9 @@ from coordinator.api.jobs import JobActs
 from coordinator.api.wording import named, plain, tell_limit, text_of
 from coordinator.core.model import InForce, PartitionView
 from coordinator.core.overlays.values import merged
+from coordinator.decisions.explain import seen_now
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord, by_an_operator
+from coordinator.decisions.present import view_of, with_present
 from coordinator.loop.crew import Crew
 from coordinator.loop.pools import PoolCoordinator, PoolCoordinators
 from coordinator.snapshots.store import SnapshotStore
@@ -93,8 +95,15 @@ class Operators:
     def why(
         self, partition: int, at_ms: int | None, pool: str = DEFAULT_POOL
     ) -> list[tuple[str, DecisionRecord]]:
-        """Return the decisions that explain the workers of a place at a moment."""
-        return self._of(pool)[1].why(partition, at_ms)
+        """Return the decisions that explain the workers of a place at a moment, or now."""
+        store, book = self._of(pool)
+        stored = book.why(partition, at_ms)
+        return stored if at_ms is not None else with_present(store.snapshot, partition, stored)
+
+    def seen_now(self, partition: int, pool: str) -> str:
+        """Return what was observed of a place last, as a sentence; empty if it never was."""
+        view = view_of(self._of(pool)[0].snapshot, partition)
+        return "" if view is None or view.state is None else seen_now(view.state)
 
     def set_workers(
         self,

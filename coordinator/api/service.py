@@ -186,10 +186,13 @@ class StatusService(StreamCalls):
             await abort(
                 context,
                 grpc.StatusCode.NOT_FOUND,
-                f"no decision about partition {place_text(number, pool)} is recorded before that "
-                f"time",
+                f"no decision about partition {place_text(number, pool)} is recorded"
+                + (" before that time" if at_ms is not None else " yet"),
             )
-        return api.ExplainResponse(explanations=[messages.explanation(*one) for one in found])
+        answer = api.ExplainResponse(explanations=[messages.explanation(*one) for one in found])
+        if at_ms is None and found[0][0]:  # a stored one, which may be old
+            answer.explanations[0].sentences.append(self._operators.seen_now(number, pool))
+        return answer
 
     @with_status_codes
     async def ListLimits(  # noqa: N802

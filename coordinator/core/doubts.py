@@ -9,6 +9,7 @@ A doubt that lasts, as after a failover that lost writes, therefore slows scalin
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from queuepool.models import Owner, PartitionState
@@ -22,6 +23,7 @@ _QUIET_MS: Final = 4_000  # consumers report once a second, and at least four ti
 _LONGEST_LEASE_MS: Final = 24 * 3_600_000
 _FACTOR, _STEP = 2, 8
 _MOST_GRANTED: Final = 100_000  # starts a second
+_VARYING: Final = re.compile(r"[0-9]+(\.[0-9]+)?|(?<=limit )\S+")
 
 
 def damage(state: PartitionState, owner: Owner) -> str:
@@ -81,6 +83,11 @@ def _is_above(count: int, jobs: int) -> bool:
 
 def _most_finished(passed_ms: int) -> int:
     return _MOST_PER_S * (1 + max(passed_ms, 0) // 1000)
+
+
+def kind_of(why: str) -> str:
+    """Return a doubt without its numbers and names: the same for as long as it lasts."""
+    return _VARYING.sub("#", why)
 
 
 def contradiction(owner: Owner) -> str:

@@ -23,10 +23,10 @@ class PartitionMemory:
     """What a leader remembers of one partition between cycles.
 
     policy is None until the partition was observed. reason: why the target last changed. noted: the
-    kind of the last decision, so that a lasting one is recorded once; held: kinds of holds that
-    were recorded lately, and when, so that those that alternate fill no record. demand: what was
-    measured of its jobs, kept while an overlay needs it and the policy does not measure it. last:
-    the server's ms and the ended executions of the last observation.
+    kind of the last decision that was recorded, so that a lasting one is recorded once; held: kinds
+    of holds that were recorded lately, and when, so that those that alternate fill no record.
+    demand: what was measured of its jobs, kept while an overlay needs it and the policy does not
+    measure it. last: the server's ms and the ended executions of the last observation.
     """
 
     policy: PolicyState | None = None
@@ -40,9 +40,3 @@ class PartitionMemory:
     held: tuple[tuple[tuple[object, ...], float], ...] = ()
     demand: Demand | None = None
     last: tuple[int, int] = (0, 0)
-
-    @property
-    def clamps(self) -> tuple[str, ...]:
-        """Return what kept the last decision from what the policy wanted."""
-        clamps = self.noted[1] if len(self.noted) > 1 else ()
-        return clamps if isinstance(clamps, tuple) else ()

@@ -112,8 +112,12 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionDecision(Target):
-    """The decision for one partition in one cycle."""
+    """The decision for one partition in one cycle.
 
+    doubt: why the observation is not, or hardly, believed; empty if it is.
+    """
+
+    doubt: str = ""
     command: ScaleCommand | None = None
 
     @property
@@ -142,7 +146,7 @@ class PartitionView:
 
     state is the last one observed; problem says why the latest observation failed. target is what
     this process wants or, on a standby, the target that the consumer reports. pace: of late.
-    clamps: what keeps this leader's decision from what the policy wants.
+    decision: that of this leader in the last cycle; None on a standby.
     """
 
     partition: int
@@ -155,7 +159,12 @@ class PartitionView:
     manual_until_ms: int | None
     pace: Pace = field(default_factory=Pace)
     pool: str = DEFAULT_POOL
-    clamps: tuple[str, ...] = ()
+    decision: PartitionDecision | None = None
+
+    @property
+    def clamps(self) -> tuple[str, ...]:
+        """Return what keeps this leader's decision from what the policy wants."""
+        return () if self.decision is None else self.decision.clamps
 
     @property
     def eta(self) -> Eta | None:

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from coordinator.core.doubts import kind_of
 from coordinator.core.memory import PartitionMemory, PendingCommand
 from coordinator.core.model import Observation, PartitionDecision, ScaleCommand
 from coordinator.core.overlays.budget import divide
@@ -32,7 +33,7 @@ from queuepool.models import Owner
 
 __all__ = ["CyclePlan", "PartitionMemory", "Planner", "command_number"]
 
-_HELD_KINDS, _HELD_S = 4, 60.0  # holds that are not recorded again, and for how long
+_HELD_KINDS, _HELD_S = 12, 60.0  # holds that are not recorded again, and for how long
 _UNKNOWN: Final = PartitionMemory()
 UP, DOWN = "SCALE_UP", "SCALE_DOWN"
 
@@ -234,13 +235,17 @@ def _partition_of(drafted: tuple[Observation, Draft]) -> int:
 def _noted(
     memory: PartitionMemory, decision: PartitionDecision, before: PartitionMemory, now_s: float
 ) -> tuple[PartitionMemory, bool]:
-    """Return the memory with the kind of this decision, and whether the decision is recorded."""
-    kind = (decision.mode, decision.clamps, decision.inputs is None)
-    is_notable = bool(decision.command) or decision.direction is not Direction.HOLD
-    if not is_notable and kind != before.noted and not _was_held(memory, kind, now_s):
-        memory = replace(memory, held=((kind, now_s), *memory.held[: _HELD_KINDS - 1]))
-        is_notable = True
-    return (memory if kind == memory.noted else replace(memory, noted=kind)), is_notable
+    """Return the memory with the kind that was recorded last, and whether this one is recorded.
+
+    A hold that is not recorded since its kind was recorded lately is still new afterwards.
+    """
+    kind = (decision.mode, decision.clamps, decision.doubt and kind_of(decision.doubt))
+    if not decision.command and decision.direction is Direction.HOLD:
+        if kind == before.noted or _was_held(memory, kind, now_s):
+            return memory, False
+        others = [one for one in memory.held if one[0] != kind]
+        memory = replace(memory, held=((kind, now_s), *others[: _HELD_KINDS - 1]))
+    return (memory if kind == memory.noted else replace(memory, noted=kind)), True
 
 
 def _was_held(memory: PartitionMemory, kind: tuple[object, ...], now_s: float) -> bool:

@@ -251,6 +251,7 @@ class Ruler:
             inputs=inputs,
             moved=moved,
             figures=tuple(chosen.figures),
+            doubt=now.doubt,
         )
 
     def _demand(
@@ -280,6 +281,7 @@ def _look_again(memory: PartitionMemory, seen: Observation, inputs: Inputs, why:
         reason=f"first observation: {why}: held",
         clamps=("doubt",),
         inputs=inputs,
+        doubt=why,
     )
     return Draft(memory=memory, decision=decision, doubted=True)
 
@@ -291,4 +293,5 @@ def _unseen(memory: PartitionMemory, seen: Observation) -> PartitionDecision:
         previous=memory.target,
         target=memory.target,
         reason=f"{seen.unusable_reason}: held",
+        doubt="not observed" if seen.state is None else seen.unusable_reason,
     )

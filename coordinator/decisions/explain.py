@@ -13,6 +13,7 @@ from coordinator.decisions.stored import DecisionRecord, Outcome
 from coordinator.policy import figure_names
 from coordinator.policy.sized import SizedPolicy, Work, size
 from coordinator.policy.target_wait import TargetWaitPolicy, workers_for
+from queuepool.models import PartitionState
 
 _MOST: Final = 1e15  # of any figure; a larger one is damaged
 
@@ -28,6 +29,14 @@ def sentences(record: DecisionRecord) -> list[str]:
         *([f"Command {record.command} informed the consumer."] if record.command else []),
         *([] if record.outcome is None else [_outcome(record.outcome)]),
     ]
+
+
+def seen_now(state: PartitionState) -> str:
+    """Return what is seen at this moment, beside a stored decision that may be older."""
+    owner = state.owner
+    workers = "no consumer" if owner is None else f"{owner.workers} workers of which {owner.busy}"
+    busy = "" if owner is None else " busy"
+    return f"Seen now: {state.backlog} jobs ready, {state.in_flight} in flight, {workers}{busy}."
 
 
 def alternative(record: DecisionRecord) -> tuple[int, str] | None:

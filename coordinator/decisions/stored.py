@@ -9,12 +9,12 @@ Releases before 0.2.0 stored JSON objects, which are read as well. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import msgspec
 
-from coordinator.core.model import Clamp, Inputs, Mode, Target
+from coordinator.core.model import Clamp, Inputs, Mode, PartitionDecision, Target
 from queuepool.protocol.unreadable import UNREADABLE
 
 _DECISION, _OUTCOME = 2, 3
@@ -48,6 +48,35 @@ class DecisionRecord(Target):
     command: str = ""
     record_version: int = 0
     outcome: Outcome | None = None
+
+
+_OF_TARGETS: Final = tuple(entry.name for entry in fields(Target))
+
+
+def record_of(
+    decision: PartitionDecision,
+    *,
+    at_ms: int,
+    epoch: int,
+    cycle: int,
+    policy: str,
+    version: int,
+    finished_per_s: float,
+    record_version: int,
+) -> DecisionRecord:
+    """Return a decision as it is recorded. policy, version: of what decides automatically."""
+    by_hand, command = decision.mode is Mode.MANUAL, decision.command
+    return DecisionRecord(
+        **{name: getattr(decision, name) for name in _OF_TARGETS},
+        at_ms=at_ms,
+        epoch=epoch,
+        cycle=cycle,
+        policy="manual" if by_hand else policy,
+        version=0 if by_hand else version,
+        finished_per_s=finished_per_s,
+        command=f"{epoch}-{command.sequence}" if command is not None else "",
+        record_version=record_version,
+    )
 
 
 class _Decision(msgspec.Struct, array_like=True, gc=False):

@@ -5,22 +5,19 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 
 from coordinator.core import checkpoint
 from coordinator.core.events import CommandFailed, CommandRefused, CommandSent, Decided, RecordsLost
-from coordinator.core.model import Mode, Observation, PartitionDecision, ScaleCommand, Target
+from coordinator.core.model import Observation, PartitionDecision, ScaleCommand
 from coordinator.core.planner import CyclePlan, PartitionMemory, Planner, command_number
 from coordinator.core.replay.cycle import Cycle
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.decisions.outcomes import Outcomes
-from coordinator.decisions.stored import encode
+from coordinator.decisions.stored import encode, record_of
 from coordinator.loop.fleet import Call, Fleet
 from queuepool.errors import QueuePoolError
 from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.leader import verbs as lead
-
-_OF_TARGETS = tuple(entry.name for entry in fields(Target))
 
 
 class Term:
@@ -44,6 +41,7 @@ class Term:
     ) -> None:
         self.epoch, self.cycle = epoch, 0
         self.memories: Mapping[int, PartitionMemory] = {}
+        self.decisions: Mapping[int, PartitionDecision] = {}
         self._planning = planner.begin(self.memories, {})
         self._fleet, self._book = fleet, book
         self._may_act, self._emit, self._clock = may_act, emit, clock
@@ -111,6 +109,7 @@ class Term:
             plan=plan,
         )
         self.memories = plan.memories
+        self.decisions = {one.partition: one for one in plan.decisions}
         return cycle, plan
 
     def _announce(self) -> None:
@@ -166,18 +165,16 @@ class Term:
     def _record(
         self, decision: PartitionDecision, at_ms: int, finished_per_s: float
     ) -> DecisionRecord:
-        policy, command = self._planning.planner.policy, decision.command
-        by_hand = decision.mode is Mode.MANUAL
-        return DecisionRecord(
-            **{name: getattr(decision, name) for name in _OF_TARGETS},
+        planner = self._planning.planner
+        return record_of(
+            decision,
             at_ms=at_ms,
             epoch=self.epoch,
             cycle=self.cycle,
-            policy="manual" if by_hand else policy.name,
-            version=0 if by_hand else policy.version,
+            policy=planner.policy.name,
+            version=planner.policy.version,
             finished_per_s=finished_per_s,
-            command=f"{self.epoch}-{command.sequence}" if command is not None else "",
-            record_version=self._planning.planner.record_version,
+            record_version=planner.record_version,
         )
 
 

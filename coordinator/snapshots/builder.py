@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
-from coordinator.core.model import InForce, LeaseStatus, Observation, PartitionView, Snapshot
+from coordinator.core.model import (
+    InForce,
+    LeaseStatus,
+    Observation,
+    PartitionDecision,
+    PartitionView,
+    Snapshot,
+)
 from coordinator.core.planner import PartitionMemory
 from queuepool.models.eta import Pace
 from queuepool.models.places import DEFAULT_POOL
@@ -30,12 +38,13 @@ class SnapshotBuilder:
         lease: LeaseStatus,
         observations: Sequence[Observation],
         memories: Mapping[int, PartitionMemory],
+        decisions: Mapping[int, PartitionDecision] = MappingProxyType({}),
         finished_per_s: Mapping[int, float],
         paces: Mapping[int, Pace] = MappingProxyType({}),
         reached: Mapping[str, bool],
         in_force: InForce | None = None,
     ) -> Snapshot:
-        """Return everything known after a cycle. memories: of the leader, else empty.
+        """Return everything known after a cycle. memories, decisions: of the leader, else empty.
 
         finished_per_s, paces: by partition; reached: whether each server answered.
         """
@@ -46,7 +55,8 @@ class SnapshotBuilder:
             number, until = seen.partition, manual.get(seen.partition)
             ended, pace = finished_per_s.get(number, 0.0), paces.get(number, _UNKNOWN)
             until_ms = until[1] if until is not None else None
-            self._last[number] = self._view(seen, memories.get(number), ended, until_ms, pace)
+            view = self._view(seen, memories.get(number), ended, until_ms, pace)
+            self._last[number] = replace(view, decision=decisions.get(number))
         return Snapshot(
             cycle=cycle,
             at_s=at_s,
@@ -86,7 +96,6 @@ class SnapshotBuilder:
             manual_until_ms=manual_until_ms,
             pace=pace,
             pool=self._pool,
-            clamps=() if memory is None else memory.clamps,
         )
 
     def _server_of(self, partition: int) -> str:

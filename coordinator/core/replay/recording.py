@@ -77,6 +77,9 @@ class PlannerLine(msgspec.Struct, array_like=True, tag="planner"):
         )
 
 
+_Kind = tuple[str, tuple[str, ...], str]  # of a decision: its mode, clamps and doubt
+
+
 class _Memory(msgspec.Struct, array_like=True):
     partition: int
     target: int
@@ -85,8 +88,8 @@ class _Memory(msgspec.Struct, array_like=True):
     manual: bool
     sequence: int
     pending: PendingCommand | None
-    noted: tuple[str, tuple[str, ...], bool] | None
-    held: list[tuple[tuple[str, tuple[str, ...], bool], float]]
+    noted: _Kind | None
+    held: list[tuple[_Kind, float]]
     demand: Demand | None
     last: tuple[int, int]
     policy: dict[str, Any] | None
@@ -261,6 +264,6 @@ def _memory(line: _Memory, kind: type[Any]) -> PartitionMemory:
     )
 
 
-def _kind(kind: tuple[str, tuple[str, ...], bool]) -> tuple[object, ...]:
-    mode, clamps, unseen = kind
-    return Mode(mode), clamps, unseen
+def _kind(kind: _Kind) -> tuple[object, ...]:
+    mode, clamps, doubt = kind
+    return Mode(mode), clamps, doubt

@@ -54,10 +54,19 @@ def explained_by(
     client: QueuePoolClient, partition: int, at_ms: int | None, name: str
 ) -> list[Shown]:
     """Return decisions with their sentences, as a coordinator explains them."""
+    import grpc
+
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-    request = api.ExplainRequest(partition=partition, at_ms=at_ms, pool=_asked(name))
-    answer = client.Explain(request)
+    pool = _asked(name)
+    try:
+        answer = client.Explain(api.ExplainRequest(partition=partition, at_ms=at_ms, pool=pool))
+    except grpc.RpcError as error:
+        if error.code() is not grpc.StatusCode.NOT_FOUND:
+            raise
+        # Either no decision was found, or no partition; only of that one, this call raises, too.
+        client.GetPartition(api.GetPartitionRequest(partition=partition, pool=pool))
+        return []
     return [
         _of_message(one.decision) | {"sentences": list(one.sentences)}
         for one in answer.explanations
@@ -65,12 +74,15 @@ def explained_by(
 
 
 def explained_from(pool: QueuePool, partition: int, at_ms: int | None, name: str) -> list[Shown]:
-    """Return decisions with their sentences, as they are stored."""
-    sentences = import_module(_EXPLAIN).sentences
-    return [
-        _of_record(record_id, record) | {"sentences": sentences(record)}
+    """Return decisions with their sentences, as they are stored; of now, with what is seen now."""
+    explain = import_module(_EXPLAIN)
+    found = [
+        _of_record(record_id, record) | {"sentences": explain.sentences(record)}
         for record_id, record in _book(pool, name).why(partition, at_ms)
     ]
+    if found and at_ms is None:
+        found[0]["sentences"].append(explain.seen_now(pool.partition(partition, name).observe()))
+    return found
 
 
 def _asked(name: str) -> str:

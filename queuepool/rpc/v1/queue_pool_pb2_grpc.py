@@ -338,7 +338,9 @@ class QueuePoolServicer(object):
 
     def Explain(self, request, context):
         """Why a partition has its workers, now or at a moment: the last decision until then, and the last
-        change before it when that was none. NOT_FOUND when there is no such partition or no decision.
+        change before it when that was none. For now, the leader explains what it decides in this cycle; a
+        standby the last decision on record, with a sentence on what it sees. NOT_FOUND when there is no
+        such partition or no decision.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

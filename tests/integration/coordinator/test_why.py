@@ -64,10 +64,47 @@ def test_a_partition_is_explained_and_its_decisions_are_listed(run: Any) -> None
     assert "partition 0: 8 -> 20  fixed at 20 workers" in run("decisions")
 
 
-def test_a_time_before_all_decisions_has_none(run: Any, request: pytest.FixtureRequest) -> None:
-    by_coordinator = "coordinator" in request.node.name
+def test_after_a_passing_doubt_the_leader_explains_what_it_decides_now(
+    process: StartProcess, pool: QueuePool
+) -> None:
+    held = FakeOwner(pool.partition(0))
+    started = process(policy="static", workers=8)
 
-    said = run("why", "0", "--at", "5h", code=Exit.USAGE if by_coordinator else Exit.FAILED)
+    def explained(at_ms: int | None = None) -> list[str]:
+        with connect(started.grpc, deadline_s=30) as client:
+            answer = client.Explain(api.ExplainRequest(partition=0, at_ms=at_ms))
+            return [" ".join(one.sentences) for one in answer.explanations]
+
+    def recorded() -> list[str]:
+        with connect(started.grpc, deadline_s=30) as client:
+            return [
+                one.reason for one in client.ListDecisions(api.ListDecisionsRequest()).decisions
+            ]
+
+    obey_until(held, lambda: any("fixed at 8" in reason for reason in recorded()))
+    held.busy = 5_000
+    obey_until(held, lambda: "5000 of its 8 workers are busy" in recorded()[0])
+    held.busy = 3
+    obey_until(held, lambda: "of which 3 busy" in explained()[0])
+
+    assert "5000" not in explained()[0]
+    assert "5000" in explained(round(time.time() * 1000))[0]
+
+
+def test_a_stored_decision_comes_with_what_is_seen_now(
+    running: Process, redis_url: str, stage: str, capsys: Any
+) -> None:
+    running.stop()
+    settings = {"QUEUEPOOL_URL": redis_url, "QUEUEPOOL_STAGE": stage, "QUEUEPOOL_PARTITIONS": "2"}
+
+    code, out, err = Shell(capsys).run_with("why", "0", **settings)
+
+    assert code == Exit.OK, err
+    assert "Seen now: 0 jobs ready, 0 in flight, 20 workers of which 0 busy." in out
+
+
+def test_a_time_before_all_decisions_has_none(run: Any) -> None:
+    said = run("why", "0", "--at", "5h", code=Exit.FAILED)
 
     assert "no decision about partition 0 is recorded before that time" in said
 

@@ -316,6 +316,43 @@ def test_holds_that_alternate_are_recorded_once_a_minute() -> None:
     assert 2 <= notable <= 2 * 3 + 1
 
 
+def test_after_a_passing_doubt_that_all_is_normal_is_recorded_within_a_minute() -> None:
+    world = World(consumer=owner(8))
+    world.cycle(3)
+    world.consumer = owner(8, busy=5_000)
+    doubted = world.plan().notable
+    world.consumer = owner(8)
+
+    notable = [one for _ in range(70) for one in world.plan().notable]
+
+    assert ["doubt" in one.clamps for one in doubted] == [True]
+    assert [one.clamps for one in notable] == [()]
+
+
+def test_a_doubt_of_another_kind_is_recorded_and_one_with_other_numbers_is_not() -> None:
+    world = World(consumer=owner(8), done=50)
+    world.cycle(3)
+    reasons = []
+    for busy, done in ((5_000, 60), (6_000, 70), (8, 5)):
+        world.consumer, world.done = owner(8, busy=busy), done
+        reasons += [one.reason for one in world.plan().notable]
+
+    assert len(reasons) == 2
+    assert "5000 of its 8 workers are busy" in reasons[0]
+    assert "finished jobs fell from 70 to 5" in reasons[1]
+
+
+def test_why_nothing_is_observed_is_recorded_anew_when_it_changes() -> None:
+    world = World(consumer=owner(8))
+    world.cycle(3)
+    world.reachable = False
+    reasons = [one.reason for _ in range(3) for one in world.plan().notable]
+    world.reachable, world.consumer = True, None
+    reasons += [one.reason for _ in range(3) for one in world.plan().notable]
+
+    assert reasons == ["no answer: held", "no consumer owns it: held"]
+
+
 @given(st.permutations(range(6)), st.integers(0, 6))
 def test_a_plan_is_the_same_however_its_observations_come(order: list[int], cut: int) -> None:
     planner = Planner(policy=make_policy("sized"), overrides=parse({"budget": "40"}))

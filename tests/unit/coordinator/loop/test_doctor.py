@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from coordinator.core.events import FindingCame, FindingWent
-from coordinator.core.model import PartitionView, Snapshot
+from coordinator.core.model import Mode, PartitionDecision, PartitionView, Snapshot
 from coordinator.loop import doctor
 from coordinator.loop.doctor import DoctorWatch
 from coordinator.snapshots.store import SnapshotStore
@@ -48,7 +48,14 @@ class Ward:
                 finished_per_s=0.0,
                 target=1,
                 manual_until_ms=None,
-                clamps=tuple(clamps),
+                decision=PartitionDecision(
+                    partition=place.number,
+                    mode=Mode.AUTOMATIC,
+                    previous=1,
+                    target=1,
+                    reason="",
+                    clamps=tuple(clamps),
+                ),
             )
             for place in self.pool.partitions()
         )
