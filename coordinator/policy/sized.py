@@ -243,13 +243,16 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
 
     def _shrink(self, state: SizedState, size: _Size, elapsed_s: float, limits: Limits) -> Decision:
         settings, target = self.settings, state.target
-        wanted = max(size.most, limits.min_workers)
+        wanted, least = size.most, limits.min_workers
         fewer = wanted < target and (
-            wanted <= target * (1 - settings.shrink_share) or wanted == limits.min_workers
+            wanted <= target * (1 - settings.shrink_share) or wanted <= least
         )
-        if not fewer:
+        if not fewer or target <= least:
             rested = state if not state.large_s else replace(state, large_s=0.0)
-            return bounded(rested, target, limits, size.why, figures=size.work)
+            rejected, clamps = (wanted, ("min_workers",)) if fewer else (None, ())
+            return bounded(
+                rested, target, limits, size.why, clamps, wanted=rejected, figures=size.work
+            )
         large_s = state.large_s + elapsed_s
         if large_s < settings.hold_s:
             reason = f"{size.why}: held for {large_s:.0f} of {settings.hold_s:.0f} s"

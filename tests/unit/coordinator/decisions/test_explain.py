@@ -12,6 +12,7 @@ import pytest
 from coordinator.core.model import Clamp, Inputs, Mode
 from coordinator.decisions.explain import alternative, sentences, work_of
 from coordinator.decisions.stored import DecisionRecord, Outcome
+from coordinator.policy import Limits
 from coordinator.policy.sized import reason_of, size
 from coordinator.policy.target_wait import workers_for
 from tests.unit.coordinator.decisions.runs import Story, bursts
@@ -193,3 +194,15 @@ def test_what_was_not_seen_and_who_acted_is_told() -> None:
     assert "The consumer's target was 5, where 8 were wanted." in sentences(
         record(inputs=replace(record().inputs, reported=5))  # type: ignore[type-var]
     )
+
+
+def test_a_minimum_that_keeps_idle_workers_is_said() -> None:
+    story = Story()
+    story.planner = replace(story.planner, limits=Limits(min_workers=8, max_workers=32))
+    story.run(90, lambda second: 500 if second == 5 else 0)
+
+    last = story.records()[-1]
+
+    assert (last.target, last.clamps) == (8, ("min_workers",))
+    assert any(said.startswith("min_workers raised it from") for said in sentences(last))
+    assert any(said.endswith("rejected by min_workers.") for said in sentences(last))

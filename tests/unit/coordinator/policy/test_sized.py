@@ -110,6 +110,16 @@ def test_small_steps_down_are_saved_up() -> None:
     assert decide(*loaded(120, workers=16), start=16)[-1].target == 12
 
 
+def test_the_minimum_is_named_where_it_decides() -> None:
+    *_, fallen = decide(*loaded(5), reading(6, workers=16, finished_total=80), start=64)
+    idle = [reading(n, workers=8, finished_total=80) for n in range(60)]
+    *_, resting = decide(*idle, start=8)
+
+    assert (fallen.target, resting.target) == (8, 8)
+    assert (fallen.clamps, resting.clamps) == (("min_workers",), ("min_workers",))
+    assert max(fallen.wanted or 0, resting.wanted or 0) < 8
+
+
 def test_the_hold_delays_shrinking_until_fewer_were_enough_for_so_long() -> None:
     calm = SizedPolicy(SizedSettings(hold_s=10.0))
     idle = [reading(s, workers=64) for s in range(30)]
