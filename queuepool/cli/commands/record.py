@@ -20,7 +20,7 @@ _SAYS_EVERY_S = 10.0
 DESCRIPTION = """\
 Record what the leading coordinator observes and decides, for `queuepool replay`. Without a
 coordinator, the partitions are observed directly. Stops at the first bound: --for, --size, or
-Ctrl-C. See docs/scaling.md.
+Ctrl-C. Follows a change of leader; if none responds for 30 s, it ends. See docs/scaling.md.
 """
 
 
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         raise CommandError("--for and --cycle must be above 0", Exit.USAGE)
     stopping = threading.Event()
     timer = threading.Timer(arguments.duration, stopping.set)
-    timer.daemon = True
+    timer.daemon, code = True, Exit.OK
     with _created(arguments.file) as file:
         recording = _Recording(file, arguments.size)
         timer.start()
@@ -60,16 +60,20 @@ def run(arguments: argparse.Namespace) -> Exit:
         except CommandError as error:
             if not recording.cycles:
                 raise
-            recording.why = str(error)
+            recording.why, code = str(error), error.code
         finally:
             stopping.set()
             timer.cancel()
             recording.end()
+            if not recording.cycles:
+                Path(arguments.file).unlink(missing_ok=True)
+    if not recording.cycles:
+        raise CommandError(f"nothing was recorded, so there is no file: {recording.why}")
     if arguments.json:
         output.print_json(recording.figures() | {"file": arguments.file})
     else:
         output.say(output.clean(f"{arguments.file}: {recording.line()}", 500))
-    return Exit.OK
+    return code
 
 
 def _parts(arguments: argparse.Namespace, stopping: threading.Event) -> Iterator[Part]:

@@ -1,4 +1,8 @@
-"""Where the lines of a recording come from: a leading coordinator, or the servers alone."""
+"""Where the lines of a recording come from: a leading coordinator, or the servers alone.
+
+A recording that has begun outlives its leader: the next one is looked for, at the address that the
+user named and on the servers. Its first lines are a head and a state, so the cycles join.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,10 @@ from queuepool import __version__
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.coordinators import connect, translated
 from queuepool.cli.inspection.pools import check_known, open_pool
+from queuepool.errors import QueuePoolError
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.settings.endpoints import Endpoint, find_coordinator
+from queuepool.verbs.leader import verbs as lead
 
 if TYPE_CHECKING:
     import grpc
@@ -22,6 +28,8 @@ if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
 
 # By its name: the library imports no coordinator.
+# How long a recording waits for a leader, looks for one again, and lets one be silent.
+LEADERLESS_S, _AGAIN_S, SILENT_S = 30.0, 0.5, 15.0
 _RECORDING, _OBSERVING = "coordinator.core.replay.recording", "coordinator.loop.observing"
 
 
@@ -67,10 +75,55 @@ def _with_first(first: Part | None, parts: Iterator[Part]) -> Iterator[Part]:
         yield from parts
 
 
-def _streamed(endpoint: Endpoint, stopping: threading.Event, pool: str) -> Iterator[Part]:
-    with connect(endpoint) as client:
-        while not stopping.is_set():  # a stream ends after an hour, and is opened again
-            yield from _stream(client, endpoint.address, stopping, pool)
+def _streamed(named: Endpoint, stopping: threading.Event, pool: str) -> Iterator[Part]:
+    endpoint, last_s = named, None
+    while not stopping.is_set():
+        try:
+            with connect(endpoint) as client:
+                while not stopping.is_set():  # a stream ends after an hour, and is opened again
+                    for part in _stream(client, endpoint.address, stopping, pool):
+                        last_s = time.monotonic()
+                        yield part
+        except CommandError as error:
+            if last_s is None:
+                raise
+            if time.monotonic() - last_s > LEADERLESS_S:
+                why = f"no leader has responded for {LEADERLESS_S:.0f} s: {error}"
+                raise CommandError(why, Exit.UNAVAILABLE) from error
+            stopping.wait(_AGAIN_S)
+            endpoint = _leader_now(named, pool)
+
+
+def _leader_now(named: Endpoint, pool: str) -> Endpoint:
+    """Return who leads, as a coordinator or the servers know; the named one if nobody knows.
+
+    The token is only for the named one.
+    """
+    address = _leader_by(named, pool) or _leader_on_servers(pool) or named.address
+    return named if address == named.address else Endpoint(address, None)
+
+
+def _leader_by(endpoint: Endpoint, pool: str) -> str:
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    asked = "" if pool == DEFAULT_POOL else pool
+    try:
+        with connect(endpoint) as client, translated(endpoint.address):
+            leader = client.GetCluster(api.GetClusterRequest(pool=asked)).cluster.leader
+    except CommandError:
+        return ""
+    return endpoint.address if leader.is_me else str(leader.address)
+
+
+def _leader_on_servers(pool: str) -> str:
+    verb = lead.lead("", lease_ms=0, address="")
+    try:
+        with open_pool() as queue:
+            server, key = queue.system_of(pool)
+            leader = verb.read(server.run(key, [verb])[0])
+    except QueuePoolError:
+        return ""
+    return leader.address if leader.lease_ms > 0 else ""
 
 
 def _stream(
@@ -79,21 +132,29 @@ def _stream(
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     stream: Any = client.Record(api.RecordRequest(pool=pool))
-    watcher = threading.Thread(target=_cancel, args=(stream, stopping), daemon=True)
+    heard = [time.monotonic()]
+    watcher = threading.Thread(target=_cancel, args=(stream, stopping, heard), daemon=True)
     watcher.start()
     with translated(address):
         try:
             for message in stream:
+                heard[0] = time.monotonic()
                 yield Part(message.lines, message.cycles, message.missed)
         except _rpc_error() as error:
-            if not (stopping.is_set() and error.code() is _cancelled()):
+            if error.code() is not _cancelled():
                 raise
+            if not stopping.is_set():
+                why = f"the coordinator at {address} has been silent for {SILENT_S:.0f} s"
+                raise CommandError(why, Exit.UNAVAILABLE) from error
         finally:
             stream.cancel()
 
 
-def _cancel(stream: Any, stopping: threading.Event) -> None:
-    stopping.wait()
+def _cancel(stream: Any, stopping: threading.Event, heard: list[float]) -> None:
+    """End a stream when it is told to, or silent: a process that hangs ends none."""
+    while stream.is_active() and time.monotonic() - heard[0] < SILENT_S:
+        if stopping.wait(min(SILENT_S / 4, 1.0)):
+            break
     stream.cancel()
 
 

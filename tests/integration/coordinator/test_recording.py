@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,11 +19,12 @@ from coordinator.core.replay.replaying import replayed
 from coordinator.core.replay.shadow import Shadow
 from queuepool.cli.commands import record
 from queuepool.cli.exits import Exit
+from queuepool.cli.inspection import recordings
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import ScalingRecords
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
-from tests.integration.coordinator.cluster import FakeOwner, Process, obey_until
+from tests.integration.coordinator.cluster import BRIEF, FakeOwner, Process, obey_until
 from tests.integration.coordinator.conftest import StartCoordinator, StartProcess
 from tests.shell import Shell
 from tests.waiting import wait_until
@@ -191,6 +193,85 @@ def test_without_a_coordinator_the_servers_are_observed(
     assert "no coordinator was leading" in run("replay", str(file))
     other = str(tmp_path / "two.rec")
     assert "the time is over" in run("record", other, "--for", "100ms", **directly)
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_recording_goes_on_with_the_next_leader_and_is_decided_again_bit_by_bit(
+    capsys: Any,
+    process: StartProcess,
+    pool: QueuePool,
+    redis_url: str,
+    stage: str,
+    held: FakeOwner,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    end: signal.Signals,
+) -> None:
+    file, over = tmp_path / "one.rec", Over(monkeypatch)
+    monkeypatch.setattr(recordings, "SILENT_S", 2.0)
+    leader = process(policy="sized", **BRIEF)
+    wait_until(lambda: any("leading" in line for line in leader.log))
+    standby = process(policy="sized", **BRIEF)
+    settings = {"QUEUEPOOL_URL": redis_url, "QUEUEPOOL_STAGE": stage, "QUEUEPOOL_PARTITIONS": "2"}
+    load(pool, 400)
+    failures: list[BaseException] = []
+
+    def cycles() -> int:
+        return file.read_bytes().count(b'["cycle"') if file.exists() else 0
+
+    def lose_the_leader() -> None:
+        try:
+            obey_until(held, lambda: cycles() > 5 and held.workers > 8)
+            leader.popen.send_signal(end)
+            wait_until(lambda: any("leading" in line for line in standby.log), 60)
+            before = cycles()
+            obey_until(held, lambda: cycles() > before + 5, 60)
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            over.now()
+
+    thread = threading.Thread(target=lose_the_leader)
+    thread.start()
+    code, out, err = Shell(capsys).run_with("record", str(file), "--grpc", leader.grpc, **settings)
+    thread.join(60)
+    leader.popen.send_signal(signal.SIGCONT)
+
+    assert (code, failures) == (Exit.OK, []), out + err
+    found = list(replayed(file.read_bytes().splitlines(keepends=True)))
+    assert len({one.cycle.epoch for one in found}) == 2
+    assert all(one.recorded and one.difference is None for one in found)
+
+
+def test_without_any_leader_a_recording_ends_as_unavailable(
+    run: Any, running: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "one.rec"
+    monkeypatch.setattr(recordings, "LEADERLESS_S", 0.5)
+
+    def stop() -> None:
+        wait_until(lambda: file.exists() and b'["cycle"' in file.read_bytes())
+        running.stop()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    said = run("record", str(file), code=Exit.UNAVAILABLE)
+    thread.join(30)
+
+    assert "no leader has responded" in said
+    assert b"no leader has responded" in file.read_bytes().splitlines()[-1]
+
+
+def test_a_refused_recording_leaves_no_file(
+    run: Any, process: StartProcess, running: Process, tmp_path: Path
+) -> None:
+    standby, file = process(policy="sized"), tmp_path / "one.rec"
+    wait_until(lambda: any("standing by" in line for line in standby.log))
+
+    said = run("record", str(file), "--grpc", standby.grpc, code=Exit.FAILED)
+
+    assert f"ask the leader, {running.grpc}" in said
+    assert not file.exists()
 
 
 def test_only_the_leader_records(process: StartProcess, running: Process) -> None:
