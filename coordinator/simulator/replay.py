@@ -49,15 +49,17 @@ def answer(
 ) -> dict[str, Any]:
     """Return how a recording comes out. Raises ValueError for a bad recording or policy.
 
-    policy: empty for the recorded one. changes: also list every change of a count, of the last
-    policy that decides. settings: NAME=VALUE.
+    policy: empty for the recorded one; it is compared from the first cycle in which another one
+    decided. changes: also list every change of a count, of the last policy that decides. settings:
+    NAME=VALUE.
     """
-    found, shadow = _Found(), None
+    found, shadow, planner = _Found(), None, None
     listed: list[dict[str, Any]] = []
     for one in replayed(lines):
         found.add(one)
-        if found.cycles == 1:
-            shadow = _candidate(one.cycle.planner, policy, settings)
+        if shadow is None and planner is not one.cycle.planner and (policy or settings):
+            planner = one.cycle.planner
+            shadow = _candidate(planner, policy, settings)
         plan = one.cycle.plan
         decided = () if plan is None else plan.decisions
         changed = _changed(decided) if shadow is None else shadow.see(one.cycle)

@@ -54,6 +54,8 @@ def run(arguments: argparse.Namespace) -> Exit:
         output.print_json(found if arguments.changes else _without(found, "changes"))
     else:
         _print(found)
+        if found["shadow"] is None and (arguments.policy or arguments.settings):
+            output.say("nothing to compare: the recorded policy and settings are the same")
     return Exit.FAILED if found["different"] else Exit.OK
 
 

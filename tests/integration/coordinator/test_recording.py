@@ -166,6 +166,23 @@ def test_another_policy_is_compared_and_a_changed_file_is_noticed(
     assert "cycles differ" in run("replay", str(file), code=Exit.FAILED)
 
 
+def test_a_policy_that_decided_only_at_the_beginning_is_compared(
+    run: Any, client: QueuePoolClient, held: FakeOwner, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "one.rec", tmp_path / "two.rec"
+    run("record", str(first), "--size", "4kB")
+    client.SetPolicy(api.SetPolicyRequest(changes={"policy": "static"}))
+    obey_until(
+        held,
+        lambda: client.GetPolicy(api.GetPolicyRequest()).in_force.policy == "static",
+    )
+    run("record", str(second), "--size", "4kB")
+    first.write_bytes(first.read_bytes() + second.read_bytes())
+
+    assert "sized would have cost" in run("replay", str(first), "--policy", "sized")
+    assert "nothing to compare" in run("replay", str(second), "--policy", "static")
+
+
 def test_a_full_file_ends_the_recording_and_says_so(run: Any, tmp_path: Path) -> None:
     file = tmp_path / "one.rec"
 
