@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from functools import partial
 from typing import Any
@@ -17,16 +18,27 @@ from queuepool.web.drawing import words
 MODES = ("auto", "hold", "hold-up", "hold-down", "manual")
 PROFILES = ("", "quiet", "normal", "spike", "extreme")
 _SHOWN = 60
+_LONGEST_S = 2.0  # that the page waits for one part of it
 _DRAIN_S, _SEEN = 2.0, 30.0  # as for `queuepool what-if`
 
 
 async def _known(desk: Desk, pool: str) -> dict[str, Any]:
     known: dict[str, Any] = {"policy": None, "decisions": [], "problems": []}
-    for name, ask in (("policy", _policy), ("decisions", _decisions)):
-        try:
-            known[name] = await desk.cached(f"scaling {name} {pool}", 1.5, partial(ask, desk, pool))
-        except Exception as error:  # the rest is shown nevertheless
-            known["problems"].append(f"{name}: {sentence_of(error)}")
+    questions = {"policy": _policy, "decisions": _decisions}
+    answers = await asyncio.gather(
+        *(
+            asyncio.wait_for(
+                desk.cached(f"scaling {name} {pool}", 1.5, partial(ask, desk, pool)), _LONGEST_S
+            )
+            for name, ask in questions.items()
+        ),
+        return_exceptions=True,
+    )
+    for name, answer in zip(questions, answers, strict=True):
+        if isinstance(answer, Exception):  # the rest is shown nevertheless
+            known["problems"].append(f"{name}: {sentence_of(answer)}")
+        else:
+            known[name] = answer
     return known
 
 

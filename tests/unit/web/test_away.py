@@ -50,7 +50,7 @@ def test_no_page_waits_as_long_for_a_server_that_is_away_as_a_producer_does(
     assert {path: s for path, s in took.items() if s > 6} == {}
 
 
-@pytest.mark.parametrize("path", ["/", "/partition/1", "/groups"])
+@pytest.mark.parametrize("path", ["/", "/partition/1", "/groups", "/scaling"])
 def test_pages_do_not_wait_long_for_parts_that_a_silent_coordinator_has(
     site: Site, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
@@ -61,7 +61,7 @@ def test_pages_do_not_wait_long_for_parts_that_a_silent_coordinator_has(
         over.wait(30)
         raise Away
 
-    for name in ("ListDecisions", "ListTenants", "ListMoves", "Explain"):
+    for name in ("ListDecisions", "ListTenants", "ListMoves", "Explain", "GetPolicy"):
         monkeypatch.setattr(site.coordinator, name, silent, raising=False)
     site.desk.forget()
     began_s = time.monotonic()
