@@ -241,3 +241,16 @@ def test_what_the_last_call_has_seen_is_not_seen_again_while_one_has_its_turn(
         assert not some & last
         last = some
         w.claim(owned, 1)
+
+
+def test_a_look_at_large_delayed_jobs_ends_after_some_megabytes(server_world: World) -> None:
+    payload = b'"%s"' % (b"x" * 200_000)
+    for n in range(6):
+        names = w.names(f"d{n}-", 10)
+        w.enqueue(server_world, names, b"g%d" % n, delay_ms=60_000 + n, payload=payload)
+
+    delayed = grouping.groups(0, SIZE, [(b"dl", b"")], look=60)
+    part = server_world.partition.run(delayed)
+
+    assert part.following, "10 MB are two looks of 50 jobs at most"
+    assert set(listed(server_world)) == {b"g%d" % n for n in range(6)}

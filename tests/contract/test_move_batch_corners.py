@@ -155,3 +155,19 @@ def test_each_list_has_nothing_of_another(pair: Pair) -> None:
     assert {b"late": 9, b"g": 7}.items() <= found.items()
     here.run(lead.turn_away(V, moves=False))
     assert pair.run(Side.A, move.thaw(V)) == 0
+
+
+def test_a_batch_with_very_many_calls_comes_with_all_of_them(pair: Pair) -> None:
+    open_batch(pair.a, 0, seal=False)
+    pair.a.partition.run(flow.seal_batch(BATCH, 900))
+    first = {n: pair.a.partition.run(flow.grow_batch(BATCH, f"{n}:1", 1)).first for n in range(900)}
+    freeze(pair)
+    pair.carry(b"then")
+    assert not pair.run(Side.B, carry.export_batch(V, BATCH)).is_there
+
+    pair.drive(copying_batch(V, BATCH))
+
+    assert not pair.run(Side.A, carry.export_batch(V, BATCH)).is_there
+    pair.arrive()
+    for n in (0, 450, 899):
+        assert run(pair.b, flow.grow_batch(BATCH, f"{n}:1", 1), V + 1).first == first[n]
