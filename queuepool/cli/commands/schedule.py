@@ -233,9 +233,11 @@ def _ask(use: Callable[[Schedules], T]) -> T:
 
 
 def _ask_and_warn(use: Callable[[Schedules], T]) -> T:
-    """Do it, and say if no schedule fires at all."""
+    """Do it, and say if no schedule fires at all; nothing where there is none."""
     with open_pool() as pool:
         answer = use(pool.schedules)
+        if not (answer or isinstance(answer, bool)):
+            return answer
         with suppress(QueuePoolError):  # who may set schedules may not ask for the leader
             if not has_leader(pool):
                 output.remark(_UNLED)

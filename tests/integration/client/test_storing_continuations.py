@@ -47,7 +47,8 @@ def test_a_call_that_ends_early_tells_which_batch_it_leaves_behind(
     batch_id: str | None, remedy: str
 ) -> None:
     album = Album()
-    then, rows = After("publish", {"album": 7}, batch_id=batch_id), [{"photo": 1}, {"no": 1}]
+    then = After("publish", {"album": 7}, batch_id=batch_id)
+    rows = [*({"photo": n} for n in range(250)), {"no": 1}]  # the first ones are stored by then
 
     with pytest.raises(InvalidInputError) as raised:
         album.pool.enqueue_many("resize", rows, partition_key="a", then=then)
