@@ -38,7 +38,7 @@ class TargetWaitPolicy(Policy[TargetWaitSettings, TargetWaitState]):
     """Size the pool so that the backlog starts within a target wait."""
 
     name = "target-wait"
-    version = 1
+    version = 2
     figure_names = ("busy", "waiting", "service_s", "wait_s")
 
     def on_reading(self, reading: Reading, state: TargetWaitState, limits: Limits) -> Decision:
