@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -163,14 +163,22 @@ def _bounds(profile: str, given: Mapping[str, Any]) -> Bounds:
 
 
 def _check_policy(name: str | None, settings: Mapping[str, Any]) -> None:
-    """Refuse what no policy takes; what other settings it has only its coordinator knows."""
     for policy in POLICIES if name is None else (name,):
-        known = {key: value for key, value in settings.items() if key in setting_names(policy)}
+        for key, problem in _refused(policy, settings):
+            unset = "" if name else f", and {policy} may run, since no policy is set"
+            raise InvalidInputError(
+                f"{problem}{unset}. `queuepool policy set {key}=` removes the setting"
+            )
+
+
+def _refused(policy: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what a policy never takes, with why; its other settings only its coordinator knows."""
+    for key in setting_names(policy):
         try:
-            for key, value in known.items():
-                make_policy(policy, **{key: value})
+            if key in settings:
+                make_policy(policy, **{key: settings[key]})
         except ValueError as error:
-            raise InvalidInputError(str(error)) from None
+            yield key, str(error)
 
 
 def _one_of(*known: str) -> Callable[[str, str], str]:
@@ -219,7 +227,8 @@ def _shadow(name: str, text: str) -> Candidate:
     unknown = sorted(made.settings.keys() - set(setting_names(made.policy)))
     if unknown:
         raise InvalidInputError(f"{name}: policy {made.policy} has no setting {unknown[0]}")
-    _check_policy(made.policy, made.settings)
+    for _, problem in _refused(made.policy, made.settings):
+        raise InvalidInputError(f"{name}: {problem}")
     return made
 
 

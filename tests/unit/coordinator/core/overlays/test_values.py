@@ -117,6 +117,29 @@ def test_a_bad_value_is_refused_with_what_to_write(name: str, text: str, said: s
     assert len(str(refused.value)) < 500
 
 
+def test_a_setting_that_contradicts_a_policy_is_named_with_the_command_that_removes_it() -> None:
+    set_before = merged({}, {"policy": "static", "step_factor": "1"})
+    removal = r"`queuepool policy set step_factor=` removes the setting"
+
+    for change, said in (("", ", and pwqd may run, since no policy is set"), ("pwqd", "")):
+        with pytest.raises(InvalidInputError) as refused:
+            merged(set_before, {"policy": change})
+        assert (
+            str(refused.value) == f"policy 'pwqd': step_factor=1.0 must exceed 1{said}. {removal}"
+        )
+
+    assert merged(set_before, {"policy": "", "step_factor": ""}) == {}
+
+
+def test_a_setting_that_contradicts_the_policy_of_a_shadow_is_told_as_part_of_it() -> None:
+    text = "sized step_factor=1 until=2026-11-23T09:00:00Z"
+
+    with pytest.raises(InvalidInputError) as refused:
+        parse({"shadow": text})
+
+    assert str(refused.value) == "shadow: policy 'sized': step_factor=1.0 must exceed 1"
+
+
 def test_limits_that_cross_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="min_workers=9 is above max_workers=4"):
         parse({"min_workers": "9", "max_workers": "4"})
