@@ -10,7 +10,6 @@ A name that begins with that of a profile holds while that profile does.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,7 +30,8 @@ MOST_WORKERS, MOST_BUDGET, MOST_SHARE = 4096, 1_000_000, 1_000
 MOST_VALUES: Final = 200
 LONGEST: Final = 4_000  # characters of one value
 _SETTINGS: Final = policy_settings()
-_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_WHOLE, _BELOW = re.compile(r"[0-9]{1,9}"), 1e9
+_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?(?:[eE][+-]?[0-9])?")
 
 
 class ScaleMode(StrEnum):
@@ -192,7 +192,7 @@ def _one_of(*known: str) -> Callable[[str, str], str]:
 
 def _whole(most: int) -> Callable[[str, str], int]:
     def read(name: str, text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= most:
+        if not _WHOLE.fullmatch(text) or not 1 <= int(text) <= most:
             raise InvalidInputError(f"{name}={shown(text)}: use a whole number from 1 to {most:,}")
         return int(text)
 
@@ -240,10 +240,13 @@ def _of_policy(name: str, text: str) -> Any:
 
 def _setting(name: str, text: str) -> Any:
     kind = _SETTINGS[name].kind
-    pattern = r"[0-9]{1,9}" if kind is int else _NUMBER.pattern
-    if not re.fullmatch(pattern, text) or not math.isfinite(float(text)):
-        which = "a whole number" if kind is int else "a number"
-        raise InvalidInputError(f"{name}={shown(text)}: use {which}, such as 2")
+    shape, which = (_WHOLE, "whole number") if kind is int else (_NUMBER, "number")
+    if text.startswith("-") and shape.fullmatch(text[1:]):
+        raise InvalidInputError(f"{name}={shown(text)} must not be negative")
+    if not shape.fullmatch(text) or float(text) >= _BELOW:
+        raise InvalidInputError(
+            f"{name}={shown(text)}: use a {which} below {_BELOW:,.0f}, such as 2"
+        )
     return kind(text)
 
 

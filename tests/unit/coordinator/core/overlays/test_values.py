@@ -81,6 +81,12 @@ def test_policy_and_its_settings_are_understood() -> None:
     assert found.mode is ScaleMode.HOLD_UP
 
 
+def test_a_number_may_have_an_exponent() -> None:
+    found = parse({"drain_s": "1e3", "hold_s": "2.5E-1", "wait_s.low": "1e+2"})
+
+    assert (found.settings, found.base.waits_s) == ({"drain_s": 1000, "hold_s": 0.25}, {3: 100})
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
@@ -99,6 +105,13 @@ def test_policy_and_its_settings_are_understood() -> None:
         ("guard.memory", "inf", "at most 100"),
         ("drain_s", "0", "must be above 0"),
         ("drain_s", "x" * 9000, "use a number"),
+        ("drain_s", "inf", "use a number below 1,000,000,000, such as 2"),
+        ("drain_s", "1e9", "use a number below 1,000,000,000, such as 2"),
+        ("drain_s", "1e999999999", "use a number below"),
+        ("hold_s", "-1", "hold_s='-1' must not be negative"),
+        ("hold_s", "-1.5e1", "must not be negative"),
+        ("hold_s", "--1", "use a number"),
+        ("step_workers", "-4", "must not be negative"),
         ("step_workers", "1.5", "use a whole number"),
         ("step_factor", "1", "must exceed 1"),
         ("schedule", "MON", "schedule: window 'MON'"),
