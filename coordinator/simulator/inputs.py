@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import math
+import csv
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from io import StringIO
 
-_MOST_ROWS = 1_000_000
+_MOST_ROWS, _MOST = 1_000_000, 1e12
+_DIGIT = re.compile(r"[-+.]*[0-9]")
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
 class BadFileError(ValueError):
@@ -30,21 +34,21 @@ class Trace:
 
 
 def parse_trace(text: str, name: str, *, rows: int = _MOST_ROWS) -> Trace:
-    """Return the counts in the last column of a CSV file. A first line without one is a heading.
+    """Return the counts in the last column of a CSV file. A first row without one is a heading.
 
     rows: at most so many are read. Raises BadFileError.
     """
     values: list[float] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        cell = line.rpartition(",")[2].strip().strip('"')
-        if not line.strip() or (not values and number == 1 and not _is_number(cell)):
+    width = 0
+    for line, row in _rows(text, name):
+        cell = row[-1].strip()
+        if not width and cell and not _DIGIT.match(cell):
+            width = len(row)
             continue
-        if not _is_number(cell):
-            raise BadFileError(name, number, f"{cell[:40]!r} is not a count")
-        value = float(cell)
-        if not 0 <= value <= 1e12:
-            raise BadFileError(name, number, f"{cell[:40]} is not a count from 0 to 1e12")
-        values.append(value)
+        width = width or len(row)
+        if len(row) != width:
+            raise BadFileError(name, line, f"{_columns(len(row))}, and the first row has {width}")
+        values.append(_count(cell, name, line))
         if len(values) >= rows:
             break
     if not any(values):
@@ -52,11 +56,32 @@ def parse_trace(text: str, name: str, *, rows: int = _MOST_ROWS) -> Trace:
     return Trace(name, tuple(values))
 
 
-def _is_number(text: str) -> bool:
+def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each row begins, and its cells; blank lines are left out."""
+    reader = csv.reader(StringIO(text, newline=""), strict=True)
+    line = 1
     try:
-        return not math.isnan(float(text))
-    except ValueError:
-        return False
+        for row in reader:
+            if len(row) > 1 or "".join(row).strip():
+                yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise BadFileError(name, line, f"this is not CSV: {error}") from None
+
+
+def _columns(count: int) -> str:
+    return f"{count} column{'s' if count != 1 else ''}"
+
+
+def _count(cell: str, name: str, line: int) -> float:
+    if not cell:
+        raise BadFileError(name, line, "the last column has no count")
+    if not _NUMBER.fullmatch(cell):
+        raise BadFileError(name, line, f"{cell[:40]!r} is not a count, such as 1000 or 1.5")
+    value = float(cell)
+    if not 0 <= value <= _MOST:
+        raise BadFileError(name, line, f"{cell[:40]} is not a count from 0 to {_MOST:g}")
+    return value
 
 
 def line_of(text: str, path: str) -> int:

@@ -117,6 +117,10 @@ def test_what_is_wrong_in_a_scenario_file_is_told_with_its_line(
 def test_a_trace_is_the_last_column_with_or_without_a_heading() -> None:
     assert parse_trace("timestamp,value\n2015,104\n\n2016,99.5\n", "t").values == (104, 99.5)
     assert parse_trace("3\n4\n5\n", "t", rows=2).values == (3, 4)
+    assert parse_trace('\ufeffat,"v, a row"\r\n"1,5","7"\r\n"a\nb", .5e1 \r\n', "t").values == (
+        7,
+        5,
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,7 +129,19 @@ def test_a_trace_is_the_last_column_with_or_without_a_heading() -> None:
         ("t,v\n1,2\n2,x\n", 3, "'x' is not a count"),
         ("t,v\n1,2\n\n2,-3\n", 4, "-3 is not a count from 0"),
         ("1\nnan\n", 2, "'nan' is not a count"),
-        ("1\ninf\n", 2, "not a count from 0"),
+        ("1\ninf\n", 2, "'inf' is not a count"),
+        ("1\n1e400\n", 2, "1e400 is not a count from 0"),
+        ('t,v\n1,"1,5"\n', 2, "'1,5' is not a count, such as 1000 or 1.5"),
+        ('"1,5"\n2\n', 1, "'1,5' is not a count"),
+        ("1_000\n2\n", 1, "'1_000' is not a count"),
+        ("\u0663\n\u0663\n", 2, "'\u0663' is not a count"),
+        ("t,v\n1,5\n2\n", 3, "1 column, and the first row has 2"),
+        ("t,v\n1,5\n2,1,5\n", 3, "3 columns, and the first row has 2"),
+        ("t,v\n1,5\n2,\n", 3, "the last column has no count"),
+        ("1,\n2,5\n", 1, "the last column has no count"),
+        ('t,v\n"a\nb",1\n2,x\n', 4, "'x' is not a count"),
+        ('t,v\n1,"2"3\n', 2, "this is not CSV"),
+        ('t,v\n1,2\n2,"3\n3,4\n', 3, "this is not CSV"),
         ("", 1, "no row has a count above 0"),
         ("t,v\n1,0\n", 1, "no row has a count above 0"),
     ],
