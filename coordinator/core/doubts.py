@@ -1,8 +1,10 @@
 """Whether an observation can be believed: if not, nothing moves; if hardly, only a step. Pure.
 
 damaged    a negative or an impossibly large count: the count of workers is held
-doubtful   it contradicts itself, the one before, or the clock: at most one step, whatever the
-           policy wants, which learns nothing from it
+doubtful   it contradicts itself, the one before, or the clock: it moves the count by at most one
+           step, whatever the policy makes of it, which learns nothing from it
+
+Bounds and budgets of operators do not come from the observation: they are obeyed at once.
 
 A doubt that lasts, as after a failover that lost writes, therefore slows scaling and stops nothing.
 """
@@ -14,6 +16,7 @@ from typing import Final
 
 from queuepool.models import Owner, PartitionState
 
+A_STEP_AT_MOST: Final = "this reading moves the count by at most a step"
 _MOST: Final = 10**12  # jobs
 _MOST_WORKERS: Final = 10**6
 _SLACK: Final = 100  # jobs by which counts may differ, and a quarter of all

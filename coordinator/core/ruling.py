@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from coordinator.core.doubts import contradiction, doubt, within_a_step
+from coordinator.core.doubts import A_STEP_AT_MOST, contradiction, doubt, within_a_step
 from coordinator.core.memory import PartitionMemory
 from coordinator.core.model import (
     Clamp,
@@ -234,7 +234,7 @@ class Ruler:
         if self.may_move:
             target, moved = overlaid(target, now, self.rules)
         if now.doubt:
-            reason, clamps = f"{reason}; {now.doubt}: at most a step", (*clamps, "doubt")
+            reason, clamps = f"{reason}; {now.doubt}: {A_STEP_AT_MOST}", (*clamps, "doubt")
             wanted, target = target, limits.clamp(within_a_step(target, memory.target))[0]
             if target != wanted:
                 moved += (Clamp(name="doubt", before=wanted, after=target),)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from coordinator.core.doubts import within_a_step
+from coordinator.core.doubts import A_STEP_AT_MOST, within_a_step
 from coordinator.core.model import Observation, PartitionDecision
 from coordinator.core.overlays.values import parse
 from coordinator.core.planner import Planner
@@ -119,7 +119,7 @@ def test_a_wrong_reading_moves_a_count_by_a_step_at_most(policy: str, what: str)
 
     for made, earlier in ((wrong, before), (after, wrong)):
         assert made.target == within_a_step(made.target, earlier.target), made
-    said = ("at most a step", "is negative", "impossibly large")
+    said = (A_STEP_AT_MOST, "is negative", "impossibly large")
     assert any(words in wrong.reason for words in said), wrong
 
 
@@ -189,7 +189,30 @@ def test_the_decision_says_what_is_doubted() -> None:
 
     assert wrong.target == max(2 * before.target, before.target + 8)
     assert "doubt" in wrong.clamps
-    assert "finished jobs fell from 1550 to 5: at most a step" in wrong.reason
+    assert f"finished jobs fell from 1550 to 5: {A_STEP_AT_MOST}" in wrong.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("budget", "; budget 64 -> 10 (64 are wanted of 10 for all partitions)"),
+        ("max_workers", ""),
+    ],
+)
+def test_on_a_doubt_a_bound_of_operators_is_obeyed_at_once(name: str, said: str) -> None:
+    planner = Planner(
+        policy=make_policy("static", workers=64), limits=Limits(min_workers=4, max_workers=64)
+    )
+    seen = of_owner(workers=64, target=64)(calm(1))
+    plan = planner.plan(EPOCH, {}, [Observation(partition=0, at_s=1.0, state=seen)], {}, 1.0)
+    wrong = of_state(counters={"done": 5})(of_owner(workers=64, target=64)(calm(2)))
+
+    bounded = replace(planner, overrides=parse({name: "10"}))
+    observed = [Observation(partition=0, at_s=2.0, state=wrong)]
+    made = bounded.plan(EPOCH, plan.memories, observed, {}, 2.0).decisions[0]
+
+    assert (made.previous, made.target) == (64, 10)
+    assert f"finished jobs fell from 1050 to 5: {A_STEP_AT_MOST}{said}" in made.reason
 
 
 @pytest.mark.parametrize(("age_ms", "lease_ms"), [(3_900, 100), (6_000, 6_000), (50_000, 70_000)])
