@@ -114,7 +114,8 @@ class Planner:
         room = self.room
         if room is None or (own is not None and own <= room.workers):
             return own, "for all partitions"
-        return room.workers, f"for this pool, of {room.total} for all pools"
+        few = ", the fewest that it can have" if room.workers > room.total else ""
+        return room.workers, f"for this pool{few}, of {room.total} for all pools"
 
     def command(
         self,
@@ -224,6 +225,9 @@ class Planning:
             granted = dict(divide(budget, fixed, open_))
             wanted = fixed + sum(ask.asked for ask in open_)
             why = f"{wanted} are wanted of {budget} {name}"
+            least = fixed + sum(granted.values())
+            if least > budget:
+                why = f"{why}; {least} are the fewest possible"
         for draft in drafts:
             yield ruler.settle(draft, granted.get(draft.partition, draft.decision.target), why)
 

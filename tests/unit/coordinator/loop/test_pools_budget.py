@@ -55,6 +55,15 @@ def test_a_pool_has_what_cannot_be_taken_from_another(
     assert (room.workers, room.total) == (left, 20)
 
 
+def test_a_pool_that_gets_more_than_the_budget_of_all_is_told_why() -> None:
+    budget, plain = BudgetOfPools(), planner(total_budget=1)
+    budget.note("default", [view(9) for _ in range(3)], plain)
+
+    found = budget.planner_of("default", plain).budget(None)
+
+    assert found == (3, "for this pool, the fewest that it can have, of 1 for all pools")
+
+
 def test_without_a_budget_of_all_a_planner_stays_as_it_is() -> None:
     budget, plain = BudgetOfPools(), planner()
     budget.note("default", [view(9)], plain)

@@ -212,6 +212,14 @@ def test_partitions_share_a_budget() -> None:
     assert "budget 40 -> 20 (120 are wanted of 60 for all partitions)" in plan.decisions[0].reason
 
 
+def test_a_budget_below_one_worker_a_partition_names_the_fewest_possible() -> None:
+    plan = Partitions(40, 3, budget="1").plan()
+
+    assert [decision.target for decision in plan.decisions] == [1, 1, 1]
+    said = "(120 are wanted of 1 for all partitions; 3 are the fewest possible)"
+    assert said in plan.decisions[0].reason
+
+
 def test_unseen_and_manual_partitions_are_taken_from_the_budget() -> None:
     cluster = Partitions(40, 3, budget="60")
     cluster.unseen, cluster.manual = {1}, {2: 30}
