@@ -160,7 +160,7 @@ def in_force(held: InForce) -> policy_pb2.InForce:
         mode=rules.mode,
         profile=rules.profile,
         limits=limits(rules.limits),
-        budget=rules.budget,
+        budget=held.budget,
         open_windows=[window[1] for window in (rules.times, rules.floor) if window is not None],
         record_version=_int64(held.record.version),
         problem=held.problem,

@@ -130,12 +130,14 @@ class PartitionDecision(Target):
 class InForce:
     """What this process decides by, or would. record: the last that was understood.
 
+    budget: of the pool's partitions together, by its own rules or by the budget of all pools.
     problem: why a newer record is not obeyed, or the record cannot be read; empty if it is.
     """
 
     policy: str
     version: int
     rules: Rules
+    budget: int | None = None
     record: ScalingRecord = field(default_factory=ScalingRecord)
     problem: str = ""
 

@@ -178,7 +178,9 @@ class ControlLoop:
             finished_per_s=parts.observer.finished_per_s,
             paces=parts.observer.paces,
             reached=parts.observer.reached,
-            in_force=parts.scaling.in_force(leader.now_ms if leader is not None else 0),
+            in_force=parts.scaling.in_force(
+                leader.now_ms if leader is not None else 0, self._planner()
+            ),
         )
         if parts.scaling.is_known:
             parts.budget.note(parts.pool, snapshot.partitions, parts.scaling.planner)

@@ -65,13 +65,14 @@ class ScalingWatch:
         if record != self._read:
             self._take(record)
 
-    def in_force(self, now_ms: int) -> InForce:
-        """Return what holds at a moment, by a server's clock."""
-        planner = self.planner
+    def in_force(self, now_ms: int, planner: Planner) -> InForce:
+        """Return what holds at a moment, by a server's clock. planner: with its pool's room."""
+        rules = rules_at(now_ms, planner.limits, planner.overrides)
         return InForce(
             policy=planner.policy.name,
             version=planner.policy.version,
-            rules=rules_at(now_ms, planner.limits, planner.overrides),
+            rules=rules,
+            budget=planner.budget(rules.budget)[0],
             record=self._good,
             problem=self._problem,
         )

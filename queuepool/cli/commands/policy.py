@@ -242,7 +242,9 @@ def _fields(record: ScalingRecord, held: dict[str, Any] | None) -> dict[str, Any
             "mode": held["mode"],
             "profile": held["profile"],
             "workers": f"{held['min_workers']} to {held['max_workers']} a partition",
-            "budget": "none" if held["budget"] is None else f"{held['budget']:,} for all",
+            "budget": "none"
+            if held["budget"] is None
+            else f"{held['budget']:,} for all partitions",
         }
         if held["open_windows"]:
             fields["open windows"] = "; ".join(held["open_windows"])

@@ -190,6 +190,7 @@ def test_one_budget_is_for_the_workers_of_all_pools(
     version = client.SetPolicy(api.SetPolicyRequest(changes={"total_budget": "20"})).after.version
     asked = api.GetPolicyRequest()
     wait_until(lambda: client.GetPolicy(asked).in_force.record_version == version, 30)
+    wait_until(lambda: 1 <= client.GetPolicy(asked).in_force.budget <= 20, 30)
     pool.enqueue_many("nothing", [{}] * 5_000, partition_key=GROUP)
     plain = FakeOwner(pool.partition(video.owned.partition.number))
     with pytest.raises(grpc.RpcError, match="total_budget applies to all pools together"):

@@ -83,7 +83,7 @@ def test_an_empty_record_at_the_start_is_no_news() -> None:
     rig.look()
 
     assert rig.events == []
-    assert rig.watch.in_force(0).rules.limits == Limits()
+    assert rig.watch.in_force(0, rig.watch.planner).rules.limits == Limits()
 
 
 def test_policy_and_settings_change_and_return() -> None:
@@ -108,15 +108,15 @@ def test_what_cannot_be_understood_keeps_the_last_good_one_and_is_told_once() ->
     rig.plant(version, of_tomorrow="1")
     rig.look(4 * EVERY)
 
-    held = rig.watch.in_force(0)
+    held = rig.watch.in_force(0, rig.watch.planner)
     refused = [event for event in rig.events if isinstance(event, ScalingRefused)]
     assert (held.rules.limits.max_workers, held.record.version) == (12, version)
     assert "'of_tomorrow' cannot be set" in held.problem
     assert len(refused) == 1
     rig.records.change({"max_workers": "13"}, merged, by="me", replace=True)
     rig.look()
-    assert rig.watch.in_force(0).rules.limits.max_workers == 13
-    assert rig.watch.in_force(0).problem == ""
+    assert rig.watch.in_force(0, rig.watch.planner).rules.limits.max_workers == 13
+    assert rig.watch.in_force(0, rig.watch.planner).problem == ""
 
 
 def test_a_record_that_is_gone_returns_to_the_settings() -> None:
@@ -126,7 +126,7 @@ def test_a_record_that_is_gone_returns_to_the_settings() -> None:
     rig.memory = MemoryServer()
     rig.look()
 
-    assert rig.watch.in_force(0).rules.limits == Limits()
+    assert rig.watch.in_force(0, rig.watch.planner).rules.limits == Limits()
     assert isinstance(rig.events[-1], ScalingChanged)
 
 
