@@ -15,8 +15,8 @@ def interrupt(*_):
 signal.signal(signal.SIGALRM, interrupt)
 words = [b"SET", *range(10**6, 10**6 + 200)]
 for n in range(100):
-    signal.setitimer(signal.ITIMER_REAL, 0.002)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.002)
         while True:
             wire.pack_words(words)
     except KeyboardInterrupt:
