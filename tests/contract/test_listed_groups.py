@@ -249,8 +249,8 @@ def test_a_look_at_large_delayed_jobs_ends_after_some_megabytes(server_world: Wo
         names = w.names(f"d{n}-", 10)
         w.enqueue(server_world, names, b"g%d" % n, delay_ms=60_000 + n, payload=payload)
 
-    delayed = grouping.groups(0, SIZE, [(b"dl", b"")], look=60)
+    delayed = grouping.groups(0, SIZE, [(b"dl", b"")], look=500)
     part = server_world.partition.run(delayed)
 
-    assert part.following, "10 MB are two looks of 50 jobs at most"
+    assert part.following, "50 of the 60 jobs are 10 MB"
     assert set(listed(server_world)) == {b"g%d" % n for n in range(6)}

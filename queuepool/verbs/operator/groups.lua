@@ -16,6 +16,7 @@
 -- uses: clock, whole, group_of
 local base, most, by_age, least = KEYS[1], tonumber(ARGV[1]), ARGV[2] == 'age', tonumber(ARGV[3])
 local looked, seen, rows, lists, cursors, known = 0, {}, {}, {}, {}, {}
+local bytes, most_bytes = 0, 4194304 -- of jobs that were read
 for i = 4, #ARGV, 2 do
   lists[#lists + 1], cursors[#cursors + 1] = ARGV[i], ARGV[i + 1]
   known[ARGV[i]] = true
@@ -88,7 +89,7 @@ local function in_hash(list, cursor)
 end
 -- Delayed jobs, by time, or those of an owner: from which rank on, and each how manyth
 local function in_jobs(list, cursor)
-  local key, size = base .. ':' .. list, 0
+  local key = base .. ':' .. list
   local all, rank, step = redis.call('ZCARD', key), string.match(cursor, '^(%d+)/(%d+)$')
   rank, step = tonumber(rank) or 0, tonumber(step) or math.max(1, math.floor(all / 10000))
   repeat
@@ -96,10 +97,10 @@ local function in_jobs(list, cursor)
     for _, id in ipairs(redis.call('ZRANGE', key, rank, rank + n - 1)) do
       local body = redis.call('HGET', base .. ':j', id) or ''
       if body ~= '' then note(group_of(body)) end
-      size = size + #body
+      bytes = bytes + #body
     end
     rank, looked = rank + n * step, looked + n
-  until looked >= most or rank >= all or size > 4194304
+  until looked >= most or rank >= all or bytes > most_bytes
   return rank < all and string.format('%d/%d', rank, step) or ''
 end
 local function in_owners()
@@ -113,7 +114,7 @@ local function look_into(list)
   return (list == 'dl' or string.sub(list, 1, 3) == 'fl:') and in_jobs or in_list
 end
 local i = 1
-while lists[i] and looked < most do
+while lists[i] and looked < most and bytes <= most_bytes do
   looked = looked + 1
   cursors[i] = look_into(lists[i])(lists[i], cursors[i])
   if cursors[i] == '' then i = i + 1 end

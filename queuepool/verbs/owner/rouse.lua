@@ -14,8 +14,6 @@ local base, c, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':dl'
 -- uses: fence, clock, until_release, is_held, check_hashes, move_due, group_of, moves/is_closed
 local known, counts, held = {}, {}, {}
 for i = 4, #ARGV do known[ARGV[i]] = true end
-check_hashes('ua', 'ht', 'j')
-redis.call('ZCARD', dl)
 redis.call('ZCARD', base .. ':du')
 local recorded = redis.call('HGETALL', base .. ':ht')
 local page = redis.call('HSCAN', base .. ':ua', ARGV[3], 'COUNT', 200)
