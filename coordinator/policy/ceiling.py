@@ -26,7 +26,6 @@ _OLDER_JOBS = 20.0  # finished before the last seconds: then their service times
 _LONG_CYCLES = 6  # with one count, after which one standard deviation is proof enough, not three
 _SURE_CYCLES, _SURE_JOBS = 3, 300.0  # of a baseline, and known jobs; with less, it says little
 _PROBE_S = 20.0  # by which a ceiling may last longer, for a probe
-_STALE_S = 1.5  # counts of a consumer that is silent for longer show no step
 _KEEP_S = 20.0  # of a window in which nothing changes, or of a trial that was interrupted
 _NONE = Window()
 
@@ -72,7 +71,7 @@ class Ceiling:
 
         finished: jobs of equal length (see `worth`). least: the fewest workers that may run.
         """
-        if reading.age_s > max(2 * seconds, _STALE_S):
+        if reading.is_old(seconds):
             return replace(self, pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S))
         saturated = self.saturated and _is_deep(reading)
         one = _NONE  # where completions depend on arrivals, not on workers, they prove nothing

@@ -22,7 +22,6 @@ _CLEARLY = 2.0  # times the usual
 _FEWER = 0.25  # share of the ends that were to be expected: of other jobs
 _EXPECTED = 16.0  # ends, with fewer of which nothing can be said
 _SURE_CYCLES = 2  # of these: one may be a stall of the server
-_STALE_S = 1.5  # counts that are older may only be late
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +40,7 @@ class Lately:
 
     def observe(self, reading: Reading, busy: int, seconds: float, ended: int) -> Lately:
         """Return what is known after one more cycle; nothing new, if its counts are old."""
-        if reading.age_s > max(2 * seconds, _STALE_S):
+        if reading.is_old(seconds):
             return self
         worker_s, jobs = self.fewer_s + busy * seconds, self.fewer + ended
         expected = worker_s * self.ended / self.worker_s if self.worker_s > 0 else 0.0

@@ -24,6 +24,9 @@ __all__ = [
 ]
 
 
+_OLD_S = 1.5  # counts of a consumer that is silent for longer show nothing of a cycle
+
+
 def require(condition: bool, message: str) -> None:
     """Raise ValueError with the message unless the condition holds."""
     if not condition:
@@ -81,6 +84,10 @@ class Reading:
     def pwqd(self) -> float:
         """Per-worker queue depth: jobs waiting per worker."""
         return self.backlog / max(self.workers, 1)
+
+    def is_old(self, seconds: float) -> bool:
+        """Return whether the consumer's counts are too old for what a cycle of so long shows."""
+        return self.age_s > max(2 * seconds, _OLD_S)
 
     def observed_s(self, last_at_s: float | None, cycle_s: float) -> float:
         """Return the seconds that this reading adds to the observed time, at most one cycle.

@@ -52,7 +52,7 @@ _TOO_OLD = ("unexpected symbol near '#'",)
 # The error of a script without permission, in Valkey and in Redis.
 _FORBIDDEN = ("ACL failure in script", "The user executing the script can't")
 # Its stub only accepts tuples of one element.
-_packed: Callable[[tuple[Any, ...]], bytes] = pack_command
+_pack: Callable[[tuple[Any, ...]], bytes] = pack_command
 _REMEDIES = {
     "no permissions": "grant the ACL user the permissions of its role: `queuepool acl` prints "
     "the rules, docs/security.md explains them",
@@ -67,7 +67,8 @@ def pack(key: bytes, verb: Verb[Any]) -> bytes:
     """Return one call in wire format."""
     if not verb.script:
         return pack_words(verb.args)
-    return _pack((b"EVALSHA", script(verb.script).sha, b"1", key, *verb.args))
+    words = _without_ints(verb.args)
+    return _pack((b"EVALSHA", script(verb.script).sha, b"1", key, *words))
 
 
 def pack_load(verb: Verb[Any]) -> bytes:
@@ -77,13 +78,13 @@ def pack_load(verb: Verb[Any]) -> bytes:
 
 def pack_words(words: Sequence[Argument]) -> bytes:
     """Return any command in wire format."""
-    return _pack(words)
+    return _pack(tuple(_without_ints(words)))
 
 
-def _pack(words: Sequence[Argument]) -> bytes:
+def _without_ints(words: Sequence[Argument]) -> list[Argument]:
     # Writing out an int lets signals in, and hiredis crashes if a handler raises there, as that of
-    # Ctrl-C does: it gets none.
-    return _packed(tuple([str(word) if type(word) is int else word for word in words]))
+    # Ctrl-C does.
+    return [str(word) if type(word) is int else word for word in words]
 
 
 def is_unknown_script(reply: Any) -> bool:
