@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 import redis
@@ -61,18 +63,25 @@ def test_nothing_is_shown_of_a_server_that_went_away(
     assert len(caplog.records) == 1  # not one each time
 
 
-def test_a_standby_shows_nothing_and_an_owner_soon_does() -> None:
-    owned: list[int | None] = [0]
+@contextmanager
+def looking(owned: list[int | None]) -> Iterator[Callable[[], float | None]]:
+    """Look again and again, for whoever owns owned[0]; yield what is shown as used."""
     pool = MemoryPool(1)
     server = pool.config.topology.server_of(0)
     memory = ServerMemory(pool, lambda: owned[0], interval_s=0.01)
     memory.start()
     try:
-        wait_until(lambda: shown(memory, server)["used"] is not None)
-        owned[0] = None
-        wait_until(lambda: shown(memory, server)["used"] is None)
+        yield lambda: shown(memory, server)["used"]
     finally:
         memory.stop()
+
+
+def test_a_standby_shows_nothing_and_an_owner_soon_does() -> None:
+    owned: list[int | None] = [0]
+    with looking(owned) as used:
+        wait_until(lambda: used() is not None)
+        owned[0] = None
+        wait_until(lambda: used() is None)
 
 
 def test_a_reply_without_the_figures_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,18 +104,11 @@ def test_a_partition_that_is_gone_is_not_shown_and_the_next_one_is(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     owned: list[int | None] = [0]
-    pool = MemoryPool(1)
-    server = pool.config.topology.server_of(0)
-    memory = ServerMemory(pool, lambda: owned[0], interval_s=0.01)
-    memory.start()
-    try:
-        with caplog.at_level(logging.WARNING, "consumer.memory"):
-            wait_until(lambda: shown(memory, server)["used"] is not None)
-            owned[0] = 6  # retired, until its owner notices
-            wait_until(lambda: shown(memory, server)["used"] is None)
-            owned[0] = 0
-            wait_until(lambda: shown(memory, server)["used"] is not None)
-    finally:
-        memory.stop()
+    with looking(owned) as used, caplog.at_level(logging.WARNING, "consumer.memory"):
+        wait_until(lambda: used() is not None)
+        owned[0] = 6  # retired, until its owner notices
+        wait_until(lambda: used() is None)
+        owned[0] = 0
+        wait_until(lambda: used() is not None)
 
     assert caplog.records == []
