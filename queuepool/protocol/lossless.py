@@ -50,11 +50,14 @@ def is_deeper(document: bytes, levels: int) -> bool:
 def find_lost(value: Any, document: bytes) -> str | None:
     """Return what its JSON document does not say of a value, and what to do; None: nothing.
 
-    The encoder writes NaN as null, which would be read as None. Documents without a sign of such
-    things cost no look at the value.
+    The encoder writes NaN as null, which would be read as None. Flat values of plain types are
+    told by these; of others, documents without a sign of such things cost no look at the value.
     """
-    signed = b"+" in document or b"-" in document
-    if b"null" not in document and not (signed and _OFFSET.search(document)):
+    if type(value) is dict and _WITHOUT_FLOATS.issuperset(map(type, value.values())):
+        return None
+    find = document.find  # `in` takes twice as long
+    signed = find(b"+") >= 0 or find(b"-") >= 0
+    if find(b"null") < 0 and not (signed and _OFFSET.search(document)):
         return None
     waiting: list[Place] = [((value,), None, None)]
     for place in waiting:  # it grows
