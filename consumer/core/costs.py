@@ -5,7 +5,8 @@ get a hundred times the worker seconds of the second. So the owner adds up what 
 and passes those to each claim that are ahead of others of their tier: they have their turn later,
 and so get what the others leave (see levels). Start-time fair queueing does the same (P. Goyal et
 al., 1996): a lane that comes, or comes back, starts at the lowest cost of its tier, so that nobody
-pays for the past and nobody saves up.
+pays for the past and nobody saves up. One that comes back starts no higher than any that has jobs,
+credit included: else it would wait until that is spent.
 
 A new lane starts a little below, so that small groups finish soon: it has a credit of CREDIT_S, or
 of what its first CREDIT_JOBS take, but no more than all workers do in CREDIT_S.
@@ -14,6 +15,9 @@ A claim decides once for all its jobs, so while a lane of long jobs may have its
 it fills the idle workers, or half of them if it can take only long jobs, and the next claim sees
 what these are charged. Else long jobs would fill the memory, and keep the workers. Of a lane of
 which none has ended it takes no more than an even part, for they may be long.
+
+Each job also costs 10 us: what is done about a job that takes no time costs time as well, and
+others would wait very long until it has cost as much as they have.
 
 Nothing is counted while all jobs are short, and nothing is passed while the means of a tier differ
 by less than FACTOR. The costs are in memory: a successor starts from 0.
@@ -25,7 +29,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from consumer.core.jobs import HAND_BACK
-from consumer.core.levels import Lane, Levels, level_of, most_jobs, without_credit
+from consumer.core.levels import NEVER_S, Lane, Levels, level_of, most_jobs, without_credit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from consumer.core.jobs import ClaimedJob, Outcome
 
 MOST_LANES = 256  # counted; among more, many have a turn before any has its second
+_OVERHEAD_S = 0.00001  # of a job, besides what it takes
 _SHORT_S = 0.0005
 _COUNT_FOR_S = 60.0
 _WEIGHT = 0.2  # of the latest job in the mean
@@ -75,11 +80,9 @@ class Costs:
             if lane is None:
                 if len(self._lanes) >= MOST_LANES:
                     continue
-                lane = self._lanes[name] = Lane(-1e9, empty=True)
+                lane = self._lanes[name] = Lane(NEVER_S, empty=True)
             if lane.empty:
-                lane.level_s = self._lowest_s(name[:1], now_s)
-                credit_s = min(CREDIT_S, _CREDIT * (now_s - lane.seen_s))
-                lane.cost_s = max(lane.cost_s, lane.level_s - credit_s)
+                self._come(lane, name[:1], now_s)
             self._stop(job.id)  # handed back, and ours again
             lane.running += 1
             lane.began_s += now_s
@@ -107,7 +110,7 @@ class Costs:
             lane = self._stop(outcome.job.id)
             if lane is not None and outcome.end is not HAND_BACK:
                 lane.seen_s = now_s
-                took_s = outcome.ended_s - outcome.started_s
+                took_s = outcome.ended_s - outcome.started_s + _OVERHEAD_S
                 lane.cost_s += took_s
                 if not lane.mean_s:  # now it is known what its first jobs take
                     credit_s = min(CREDIT_JOBS * took_s, CREDIT_S * self._slots)
@@ -156,10 +159,14 @@ class Costs:
             lane.began_s -= began_s
         return lane
 
-    def _lowest_s(self, tier: bytes, now_s: float) -> float:
-        lanes = self._of_tier(tier).values()
-        standing = without_credit([(lane, lane.charged_s(now_s, self._slots)) for lane in lanes])
-        return min(standing or [lane.level_s for lane in lanes], default=0.0)
+    def _come(self, lane: Lane, tier: bytes, now_s: float) -> None:
+        others = self._of_tier(tier).values()
+        charged_s = [(other, other.charged_s(now_s, self._slots)) for other in others]
+        standing_s = without_credit(charged_s) or [other.level_s for other in others]
+        lane.level_s = floor_s = min(standing_s, default=0.0)
+        if lane.seen_s > NEVER_S:  # it comes back
+            floor_s = min([floor_s, *(cost_s for _, cost_s in charged_s)])
+        lane.cost_s = max(lane.cost_s, floor_s - min(CREDIT_S, _CREDIT * (now_s - lane.seen_s)))
 
     def _of_tier(self, tier: bytes) -> dict[bytes, Lane]:
         # Those that have jobs.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FACTOR = 2.0  # the means of two lanes that differ by less share by jobs
 MOST_AHEAD = 32  # passed to a claim
 _MARGIN_S, _MARGIN = 0.02, 0.1  # and of the mean
+NEVER_S = -1e9
 _CLAIM_S = 0.1  # of all workers, that one claim may take for long jobs
 
 
@@ -34,12 +35,12 @@ class Lane(Struct):
     """What the jobs of a group in a tier have cost. mean_s: 0 while none of them has ended."""
 
     cost_s: float
-    level_s: float = -1e9
+    level_s: float = NEVER_S
     running: int = 0
     began_s: float = 0.0  # sum of the times at which the running ones were claimed
     mean_s: float = 0.0
     empty: bool = False
-    seen_s: float = -1e9
+    seen_s: float = NEVER_S
 
     def charged_s(self, now_s: float, slots: int) -> float:
         """Return the cost, with what the running jobs will have cost."""

@@ -6,16 +6,38 @@ from dataclasses import dataclass
 
 from coordinator.policy import PolicyState
 from coordinator.policy.demand import Demand
+from queuepool.models import Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCommand:
-    """The last command to a partition that its consumer has not applied yet."""
+    """The last command to a partition that its consumer has not applied yet.
+
+    before: the target that the consumer reported when it was sent.
+    """
 
     target: int
+    before: int
     at_s: float
     command_id: str
     owner_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnBound:
+    """A bound of a consumer itself: it was told to have more workers, or fewer, and has so many.
+
+    until_s: when it is told so again, since it may have refused the command for another reason.
+    """
+
+    owner_epoch: int
+    is_most: bool
+    workers: int
+    until_s: float
+
+    def bounded(self, workers: int) -> int:
+        """Return the workers that the consumer has when it is told to have so many."""
+        return min(workers, self.workers) if self.is_most else max(workers, self.workers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +48,8 @@ class PartitionMemory:
     kind of the last decision that was recorded, so that a lasting one is recorded once; held: kinds
     of holds that were recorded lately, and when, so that those that alternate fill no record.
     demand: what was measured of its jobs, kept while an overlay needs it and the policy does not
-    measure it. last: the server's ms and the ended executions of the last observation.
+    measure it. last: the server's ms and the ended executions of the last observation. own: the
+    bound of the consumer itself that its last command met.
     """
 
     policy: PolicyState | None = None
@@ -40,3 +63,10 @@ class PartitionMemory:
     held: tuple[tuple[tuple[object, ...], float], ...] = ()
     demand: Demand | None = None
     last: tuple[int, int] = (0, 0)
+    own: OwnBound | None = None
+
+
+def own_bound(memory: PartitionMemory, owner: Owner, now_s: float) -> OwnBound | None:
+    """Return what is known of this owner's own bounds."""
+    own = memory.own
+    return own if own and own.owner_epoch == owner.epoch and now_s < own.until_s else None

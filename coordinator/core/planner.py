@@ -9,9 +9,10 @@ for is settled together.
     otherwise                 what the policy says, and the overlays make of it (see `ruling`)
 
 A command is sent when the wanted count differs from the target that the consumer reports. It is
-absolute, so sending it again is harmless: if the consumer has not received it within two cycles, or
-has received it and still has another target after the command's lifetime (its own maximum may be
-lower), it is sent again under a new number.
+absolute, so sending it again is harmless: if the consumer has not received it within two cycles, it
+is sent again under a new number. If it has received it and has another target, that is its own
+maximum or minimum, which decisions name from then on; it is asked again after ten lifetimes of a
+command, or after one while its target has never moved, as of commands that it refuses.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from coordinator.core.doubts import kind_of
-from coordinator.core.memory import PartitionMemory, PendingCommand
+from coordinator.core.memory import OwnBound, PartitionMemory, PendingCommand, own_bound
 from coordinator.core.model import Observation, PartitionDecision, ScaleCommand
 from coordinator.core.overlays.budget import divide
 from coordinator.core.overlays.rules import rules_at
@@ -34,6 +35,7 @@ from queuepool.models import Owner
 __all__ = ["CyclePlan", "PartitionMemory", "Planner", "command_number"]
 
 _HELD_KINDS, _HELD_S = 12, 60.0  # holds that are not recorded again, and for how long
+_OWN_LIFETIMES = 10  # of a command, for which a consumer's own bound is believed
 _UNKNOWN: Final = PartitionMemory()
 UP, DOWN = "SCALE_UP", "SCALE_DOWN"
 
@@ -133,6 +135,8 @@ class Planner:
             memory = replace(memory, reason=decision.reason)
         if decision.target == owner.target:
             return replace(memory, pending=None) if memory.pending else memory, decision
+        if bounded := self._bounded(memory, decision.target, owner, now_s):
+            return bounded, decision
         if self._may_still_be_obeyed(memory.pending, decision.target, owner, now_s):
             return memory, decision
         why = memory.reason
@@ -147,6 +151,7 @@ class Planner:
         )
         pending = PendingCommand(
             target=decision.target,
+            before=owner.target,
             at_s=now_s,
             command_id=f"{epoch}-{command.sequence}",
             owner_epoch=owner.epoch,
@@ -159,10 +164,33 @@ class Planner:
     ) -> bool:
         if pending is None or pending.target != target or pending.owner_epoch != owner.epoch:
             return False
-        heard = command_number(owner.applied) >= command_number(pending.command_id)
-        wait_s = self.command_ttl_s if heard else 2 * self.cycle_s
         # Half a cycle of slack: cycles never have exactly their nominal length.
-        return now_s - pending.at_s < wait_s - self.cycle_s / 2
+        return now_s - pending.at_s < 1.5 * self.cycle_s
+
+    def _bounded(
+        self, memory: PartitionMemory, target: int, owner: Owner, now_s: float
+    ) -> PartitionMemory | None:
+        """Return the memory if the consumer's own bound keeps it from a target; None if not."""
+        if found := self._own_bound(memory, owner, now_s):
+            return replace(memory, pending=None, own=found)
+        own = own_bound(memory, owner, now_s)
+        return memory if own and own.bounded(target) == owner.target else None
+
+    def _own_bound(self, memory: PartitionMemory, owner: Owner, now_s: float) -> OwnBound | None:
+        """Return the bound of the consumer that a command met; None: none, or not known yet."""
+        pending, known = memory.pending, memory.own
+        if pending is None or pending.owner_epoch != owner.epoch or pending.target == owner.target:
+            return None
+        if command_number(owner.applied) < command_number(pending.command_id):
+            return None
+        moved = owner.target != pending.before or (known and known.workers == owner.target)
+        lifetimes = _OWN_LIFETIMES if moved else 1
+        return OwnBound(
+            owner_epoch=owner.epoch,
+            is_most=owner.target < pending.target,
+            workers=owner.target,
+            until_s=now_s + lifetimes * self.command_ttl_s,
+        )
 
 
 class Planning:

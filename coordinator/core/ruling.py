@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from coordinator.core.doubts import A_STEP_AT_MOST, contradiction, doubt, within_a_step
-from coordinator.core.memory import PartitionMemory
+from coordinator.core.memory import PartitionMemory, own_bound
 from coordinator.core.model import (
     Clamp,
     Inputs,
@@ -98,6 +98,7 @@ class Ruler:
             demand=getattr(chosen.state, "demand", None) or demand,
             free="gain_check" not in chosen.clamps and reading.workers >= memory.target,
             doubt=doubt(state, state.owner, reading.finished_total, memory.last),
+            own=own_bound(memory, state.owner, seen.at_s),
         )
         return Draft(
             memory=memory,
@@ -147,20 +148,8 @@ class Ruler:
                 clamps=tuple(dict.fromkeys((*decision.clamps, *(one.name for one in overlays)))),
                 moved=moved,
             )
-        before = draft.memory  # not by `replace`, which would take a good part of a cycle
-        memory = PartitionMemory(
-            policy=after if after.target == own else replace(after, target=own),
-            target=granted,
-            reason=before.reason,
-            seen_s=draft.reading.at_s if draft.reading is not None else before.seen_s,
-            sequence=before.sequence,
-            pending=before.pending,
-            noted=before.noted,
-            held=before.held,
-            demand=draft.demand,
-            last=draft.last,
-        )
-        return memory, decision
+        policy = after if after.target == own else replace(after, target=own)
+        return _remembered(draft, policy, granted), decision
 
     def _by_hand(
         self, memory: PartitionMemory, seen: Observation, inputs: Inputs, workers: int
@@ -231,7 +220,7 @@ class Ruler:
             reason = f"moved within the limits of {least} to {most}; {reason}"
         target, moved = chosen.target, tuple[Clamp, ...]()
         clamps = chosen.clamps
-        if self.may_move:
+        if self.may_move or now.own is not None:
             target, moved = overlaid(target, now, self.rules)
         if now.doubt:
             reason, clamps = f"{reason}; {now.doubt}: {A_STEP_AT_MOST}", (*clamps, "doubt")
@@ -264,6 +253,23 @@ class Ruler:
         if last.problem(reading):
             return last.restart(reading)
         return last.observe(reading, self.cycle_s)
+
+
+def _remembered(draft: Draft, policy: PolicyState, granted: int) -> PartitionMemory:
+    before = draft.memory  # not by `replace`, which would take a good part of a cycle
+    return PartitionMemory(
+        policy=policy,
+        target=granted,
+        reason=before.reason,
+        seen_s=draft.reading.at_s if draft.reading is not None else before.seen_s,
+        sequence=before.sequence,
+        pending=before.pending,
+        noted=before.noted,
+        held=before.held,
+        demand=draft.demand,
+        last=draft.last,
+        own=before.own,
+    )
 
 
 def _by_policy_itself(chosen: Decision) -> int:

@@ -11,22 +11,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
+from coordinator.policy import step_verdict
 from coordinator.policy.baseline import Baseline
 from coordinator.policy.demand import Demand, busy_workers
 from coordinator.policy.gain_check import GainCheckSettings, Verdict, Window
 from coordinator.policy.model import Reading
 from coordinator.policy.probe import Probe
+from coordinator.policy.step_verdict import LONGEST_JOB_S
 
-ATTEMPT = 1.25  # times the workers of a ceiling, which an attempt after it has at least
 _RECENT_S = 3.0  # of the baseline where no backlog stands
-_LONGEST_JOB_S = 2.0  # longer ones say too little within the cycles that are compared
-_FEWER = 0.9  # clearly fewer than this share of the completions: the jobs have changed
 _ANEW_S = 3.0  # for which a baseline is measured then; doubles if that happens again soon
 _OLDER_JOBS = 20.0  # finished before the last seconds: then their service times count, too
-_LONG_CYCLES = 6  # with one count, after which one standard deviation is proof enough, not three
 _SURE_CYCLES, _SURE_JOBS = 3, 300.0  # of a baseline, and known jobs; with less, it says little
 _PROBE_S = 20.0  # by which a ceiling may last longer, for a probe
 _KEEP_S = 20.0  # of a window in which nothing changes, or of a trial that was interrupted
+_KEEP_JOBS, _MOST_KEEP_S = 10.0, 3_600.0  # of such a window, if a job takes long
 _NONE = Window()
 
 
@@ -38,7 +37,8 @@ class Ceiling:
     whatever the count. before: None while no step is on trial. interrupted: what that was, for a
     while after the backlog was small. workers: the ceiling, 0 for none.
     careful: there was a ceiling, so steps are made one at a time. calm: the workers before the
-    backlog, or when it was first seen.
+    backlog, or when it was first seen. needed: the workers of which fewer were found to finish
+    clearly fewer jobs of this backlog; needed_s: what a job took when more were last found to help.
     """
 
     window: Window = field(default_factory=Window)
@@ -58,6 +58,8 @@ class Ceiling:
     pause_next_s: float = 0.0
     careful: bool = False
     calm: int = 0
+    needed: int = 0
+    needed_s: float = 0.0
 
     def observe(
         self,
@@ -78,30 +80,47 @@ class Ceiling:
         if saturated:
             one = Window(workers=reading.workers, cycles=1, seconds=seconds, finished=finished)
         seen = self._passed(reading, seconds, finished, one)
+        if seen.workers and seen.probe.doubted and not saturated:
+            return seen.all_needed()
         if seen.workers and seen.is_over(saturated=saturated):
             seen = replace(seen, workers=0, careful=True)
         if not saturated:
             return seen
         if seen.workers:
             probe, workers = seen.probe.observe(seen.window, seen.workers, least)
-            seen = replace(seen, probe=probe, workers=workers)
+            if probe.needs_all:
+                return seen.all_needed()
+            pause_s = settings.retry_s if seen.probe.doubted and not probe.doubted else 0.0
+            seen = replace(
+                seen,
+                probe=probe,
+                workers=workers,
+                pause_left_s=pause_s or seen.pause_left_s,
+                pause_next_s=2 * pause_s or seen.pause_next_s,
+            )
         return _end_trial(seen, settings)
+
+    def all_needed(self) -> Ceiling:
+        """Return the state after a doubt that fewer workers did not confirm."""
+        return replace(
+            self, probe=Probe(), workers=0, pause_left_s=0.0, careful=False,
+            needed=self.probe.doubted,
+            needed_s=min(self.window.lasting_service_s, _MOST_KEEP_S),
+        )  # fmt: skip
 
     def _passed(self, reading: Reading, seconds: float, finished: float, one: Window) -> Ceiling:
         """Return what is known after one more cycle, before anything is judged.
 
         one: that cycle, if it was saturated.
         """
-        keep = math.exp(-seconds / _RECENT_S)
-        busy, window = busy_workers(reading), _NONE
-        before = self.before or self.interrupted
+        keep, busy, deep = math.exp(-seconds / _RECENT_S), busy_workers(reading), _is_deep(reading)
+        window, before = _NONE, self.before or self.interrupted
         interrupted, interrupted_s = None, 0.0
         if one.cycles:
-            window = self.window.add(reading.workers, seconds, finished, keep_s=_KEEP_S)
+            window = self.window.add(reading.workers, seconds, finished, _keep_s(self.window))
         else:
             interrupted_s = self.interrupted_s + seconds if self.before is None else 0.0
-            interrupted = before if interrupted_s < _KEEP_S else None
-            before = None
+            interrupted, before = (before if interrupted_s < _KEEP_S else None), None
         # Not by `replace`, which would take a good part of a cycle over many partitions.
         return Ceiling(
             window=window,
@@ -111,7 +130,7 @@ class Ceiling:
             interrupted=interrupted,
             interrupted_s=interrupted_s if interrupted else 0.0,
             trial_cycles=self.trial_cycles + 1 if before else 0,
-            saturated=_is_deep(reading),
+            saturated=deep,
             full=busy >= reading.workers > 0,
             recent=Window(
                 workers=busy,
@@ -125,7 +144,9 @@ class Ceiling:
             pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S),
             pause_next_s=self.pause_next_s,
             careful=self.careful,
-            calm=self.calm if self.calm and _is_deep(reading) else reading.workers,
+            calm=self.calm if self.calm and deep else reading.workers,
+            needed=self.needed if deep else 0,
+            needed_s=self.needed_s if deep else 0.0,
         )
 
     def without_trial(self) -> Ceiling:
@@ -158,9 +179,9 @@ class Ceiling:
 
     def step_up(self, demand: Demand, settings: GainCheckSettings) -> Ceiling:
         """Put a step up on trial, if none is and there is a baseline to judge it by."""
-        if self.before is not None or not _is_judged(demand, settings):
+        if self.before is not None or not settings.enabled:
             return self
-        if self.workers:  # it only goes back to a ceiling, which was judged
+        if self.workers or self.window.workers < self.needed:  # it goes back to what was judged
             return self
         before = self.interrupted or self._baseline(demand, settings)
         return replace(self, before=before, trial_cycles=0)
@@ -179,7 +200,7 @@ class Ceiling:
                 workers=window.workers,
                 cycles=window.cycles,
                 finished=window.finished,
-                per_s=window.per_s,
+                per_s=window.lasting_per_s,
                 sure=known or window.cycles >= _SURE_CYCLES,
             )
         if recent.finished >= settings.min_finished and self.recent_worker_s > 0 and recent.cycles:
@@ -196,37 +217,7 @@ class Ceiling:
 
     def judge(self, settings: GainCheckSettings) -> Verdict:
         """Compare what was finished since the step with what was finished before it."""
-        before, after = self.before, self._after()
-        early = self.trial_cycles < settings.min_cycles
-        if (
-            before is None
-            or not after.seconds
-            or (early and (before.sure or not self.trial_cycles))
-        ):
-            return Verdict.UNDECIDED
-        if after.workers <= before.workers or before.per_s <= 0:
-            return Verdict.UNDECIDED
-        ratio, promise = after.per_s / before.per_s, after.workers / before.workers
-        half = 1 + (promise - 1) / 2
-        scatter = math.sqrt(1 / before.finished + 1 / max(after.finished, 1.0))
-        # With a baseline that is too low, a gain of half the promise may be none.
-        goal = max(half, promise / (1 + 2 * scatter)) if before.cautious else half
-        if ratio >= goal:
-            return Verdict.GAINED
-        if early:
-            return Verdict.UNDECIDED
-        if ratio * (1 + 2 * settings.assumed_cv * scatter) < _FEWER:
-            return Verdict.CHANGED
-        noise = settings.assumed_cv * scatter
-        if self.trial_cycles >= settings.max_cycles and ratio < goal * before.sure_share:
-            # Still below the promise: a ceiling found by what fewer finish risks little.
-            return Verdict.UNDECIDED if ratio * (1 + 2 * noise) > promise else Verdict.NO_GAIN
-        large = promise >= ATTEMPT and after.cycles >= _LONG_CYCLES
-        if large and ratio * (1 + noise) < half * before.sure_share:
-            return Verdict.NO_GAIN
-        late = 1 / after.cycles + (0.0 if before.cautious else 1 / before.cycles)
-        margin = 3 * noise + settings.assumed_lag_cycles * late
-        return Verdict.NO_GAIN if ratio * (1 + margin) < half else Verdict.UNDECIDED
+        return step_verdict.judge(self.before, self._after(), self.trial_cycles, settings)
 
     def close(self, settings: GainCheckSettings, least: int = 1) -> Ceiling:
         """Return the state after the verdict that there was no gain: with a ceiling."""
@@ -286,7 +277,11 @@ class Ceiling:
 
 
 def _is_judged(demand: Demand, settings: GainCheckSettings) -> bool:
-    return settings.enabled and demand.service_s <= _LONGEST_JOB_S
+    return settings.enabled and demand.service_s <= LONGEST_JOB_S
+
+
+def _keep_s(window: Window) -> float:
+    return max(_KEEP_S, min(_KEEP_JOBS * window.service_s, _MOST_KEEP_S))
 
 
 def _is_deep(reading: Reading) -> bool:
@@ -294,11 +289,14 @@ def _is_deep(reading: Reading) -> bool:
 
 
 def _end_trial(seen: Ceiling, settings: GainCheckSettings) -> Ceiling:
-    verdict = seen.judge(settings)
+    before, verdict = seen.before, seen.judge(settings)
     if verdict is Verdict.GAINED:
         return replace(
-            seen, before=None, trial_cycles=0, probe=Probe(), pause_next_s=0.0, careful=False
-        )
-    if verdict is Verdict.UNDECIDED and seen.trial_cycles >= settings.max_cycles:
+            seen, before=None, trial_cycles=0, probe=Probe(), pause_next_s=0.0, careful=False,
+            needed_s=min(seen.window.lasting_service_s, _MOST_KEEP_S),
+        )  # fmt: skip
+    if before is None or verdict is not Verdict.UNDECIDED:
+        return seen
+    if seen.trial_cycles >= step_verdict.patience_cycles(before, seen.window, settings):
         return replace(seen, before=None, trial_cycles=0)
     return seen

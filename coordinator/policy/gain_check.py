@@ -61,7 +61,8 @@ class GainCheckSettings(PolicySettings):
 class Window:
     """Completions while the backlog never ran dry and the worker count was constant.
 
-    slow_s, slow_finished: seconds and completions of the slowest cycle.
+    slow_s, slow_finished: seconds and completions of the slowest cycle; first_s, first_finished: of
+    the first one.
     """
 
     workers: int = 0
@@ -70,6 +71,8 @@ class Window:
     finished: float = 0.0
     slow_s: float = 0.0
     slow_finished: float = 0.0
+    first_s: float = 0.0
+    first_finished: float = 0.0
 
     @property
     def per_s(self) -> float:
@@ -77,10 +80,29 @@ class Window:
         return self.finished / self.seconds if self.seconds > 0 else 0.0
 
     @property
-    def steady_per_s(self) -> float:
-        """Completions per second without the slowest cycle, which may have been a stall."""
-        if self.cycles < 2 or self.seconds <= self.slow_s:
+    def lasting_per_s(self) -> float:
+        """Completions per second; of jobs of several cycles, without the first cycle.
+
+        Such jobs may end in waves, and that of the first cycle was begun before it.
+        """
+        if self.service_s * self.cycles <= self.seconds or self.seconds <= self.first_s:
             return self.per_s
+        return (self.finished - self.first_finished) / (self.seconds - self.first_s)
+
+    @property
+    def lasting_service_s(self) -> float:
+        """Return `service_s` by `lasting_per_s`."""
+        return self.workers / self.lasting_per_s if self.lasting_per_s > 0 else math.inf
+
+    @property
+    def steady_per_s(self) -> float:
+        """Completions per second without the slowest cycle, which may have been a stall.
+
+        Between waves, a cycle in which no job ends is none.
+        """
+        waves = self.service_s * self.cycles > self.seconds
+        if waves or self.cycles < 2 or self.seconds <= self.slow_s:
+            return self.lasting_per_s
         return (self.finished - self.slow_finished) / (self.seconds - self.slow_s)
 
     @property
@@ -98,6 +120,8 @@ class Window:
                 finished=finished,
                 slow_s=seconds,
                 slow_finished=finished,
+                first_s=seconds,
+                first_finished=finished,
             )
         slower = finished * self.slow_s < self.slow_finished * seconds
         total_s = self.seconds + seconds
@@ -109,6 +133,8 @@ class Window:
             finished=(self.finished + finished) * fade,
             slow_s=seconds if slower else self.slow_s,
             slow_finished=finished if slower else self.slow_finished,
+            first_s=self.first_s * fade,
+            first_finished=self.first_finished * fade,
         )
 
 

@@ -24,24 +24,38 @@ _STILL = 0.9  # share of the completions, either way, within which the limit has
 _SPARE = 0.5  # square roots of the load, beyond it: less than for a load that no limit bounds
 _COUNTED = 300.0  # completions for a comparison: their scatter is about a twentieth...
 _LONGEST_CYCLES = 15  # ...or so many cycles
+_JOBS = 3.0  # that each worker has time for, at least
+_ALL = 0.65  # share of the workers: if so many are needed, all are, as far as counts can tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
     """enough: the fewest workers known to finish as many as any, and per_s: what these finish.
 
-    tried: fewer, which are being tried; 0 for none. ruled_out: none shall be.
+    tried: fewer, which are being tried; 0 for none. ruled_out: none shall be. doubted: the workers
+    of which half are tried without a step, see `doubt`.
     """
 
     enough: int = 0
     per_s: float = 0.0
     tried: int = 0
     ruled_out: bool = False
+    doubted: int = 0
 
     @property
     def running(self) -> bool:
         """Return whether fewer workers are being tried."""
         return self.tried > 0
+
+    @property
+    def needs_all(self) -> bool:
+        """Return whether a doubt ended, as all workers are needed."""
+        return 0 < self.doubted * _ALL <= self.enough and not self.running
+
+    def doubt(self, window: Window, fewer: int) -> Probe:
+        """Return the state in which fewer workers are tried, as nothing is known of so many."""
+        workers = window.workers
+        return Probe(enough=workers, per_s=window.steady_per_s, tried=fewer, doubted=workers)
 
     def observe(self, window: Window, ceiling: int, least: int = 1) -> tuple[Probe, int]:
         """Return the state after one more saturated reading, and the ceiling from now on.
@@ -51,7 +65,16 @@ class Probe:
         counted = window.finished >= _COUNTED or window.cycles >= _LONGEST_CYCLES
         if not self.tried or window.workers != self.tried or not counted:
             return self, ceiling
-        return _compare(self, window.workers, window.steady_per_s, least)
+        # Fewer wait less, so a job takes no longer than with as many as were enough.
+        most_s = _JOBS * self.enough / self.per_s if self.per_s > 0 else 0.0
+        if window.steady_per_s * window.seconds < _JOBS * window.workers and (
+            window.seconds < most_s
+        ):
+            return self, ceiling
+        found, workers = _compare(self, window.workers, window.steady_per_s, least)
+        if found.running or found.needs_all:
+            return found, workers
+        return replace(found, doubted=0), workers
 
     def after_no_gain(self, before: Baseline, after: Window, least: int = 1) -> tuple[Probe, int]:
         """Return what is known once a step from `before` was no gain, and the ceiling."""

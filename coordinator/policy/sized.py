@@ -16,10 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
-from coordinator.policy.ceiling import ATTEMPT, Ceiling
+from coordinator.policy.ceiling import Ceiling
 from coordinator.policy.demand import LOW, Demand, busy_workers, waiting
+from coordinator.policy.doubt import doubted
 from coordinator.policy.gain_check import GainCheckSettings, Verdict
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
+from coordinator.policy.step_verdict import ATTEMPT
 from coordinator.policy.worth import Worth
 
 _HIGH = 0.75  # square roots of the load, above it
@@ -128,7 +130,7 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
     """Size the pool by the work that arrives and waits."""
 
     name = "sized"
-    version = 9
+    version = 10
     figure_names = Work._fields
 
     def on_reading(self, reading: Reading, state: SizedState, limits: Limits) -> Decision:
@@ -159,6 +161,9 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         verdict = seen.ceiling.judge(check)
         if verdict in (Verdict.NO_GAIN, Verdict.CHANGED):
             return self._close(seen, limits, changed=verdict is Verdict.CHANGED)
+        ceiling = doubted(seen.ceiling, reading, worth.slower, check, limits.min_workers)
+        if ceiling is not seen.ceiling:
+            seen = replace(seen, ceiling=ceiling)
         tried = max(seen.ceiling.workers, limits.min_workers)
         if seen.ceiling.workers and tried < state.target:
             fewer = replace(seen, target=tried)
@@ -216,6 +221,8 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             wanted, clamps = unsure, ("step",)
         if ceiling.workers and wanted > ceiling.workers:
             wanted, clamps = max(ceiling.workers, target), ("gain_check",)
+            if wanted == target and ceiling.probe.doubted:
+                return hold(f"whether {target} workers finish as many is being tried", *clamps)
             if wanted == target:
                 return hold(
                     f"more did not help, next try in {max(ceiling.pause_left_s, 0):.0f} s", *clamps

@@ -3,6 +3,7 @@
 times, floor, wait     raise what is wanted
 mode                   keeps the count from rising, falling or both
 min, max, guard        bound it whatever was said before
+consumer               its own maximum or minimum, which it showed when it obeyed
 budget                 lowers it, last (see `budget`)
 """
 
@@ -12,12 +13,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from coordinator.core.memory import OwnBound
 from coordinator.core.model import Clamp
 from coordinator.core.overlays.rules import Rules
 from coordinator.core.overlays.values import TIERS, ScaleMode
 from coordinator.policy.demand import Demand
 from queuepool.models import Owner
 
+_OWN_MOST = "its consumer takes no more: CONSUMER_MAX_WORKERS or CONSUMER_POOLS"
+_OWN_LEAST = "its consumer takes no fewer: CONSUMER_POOLS"
 _FACTOR, _STEP = 2, 8  # of a step for a target wait, whose gain the policy can check
 
 
@@ -27,7 +31,7 @@ class Situation:
 
     demand: what was measured of the jobs, None if nothing was. free: whether the policy is free to
     grow: no gain check stands against it, and the workers of the last step have started. doubt: why
-    the observation is hardly true.
+    the observation is hardly true. own: the bound of the consumer itself, as far as it is known.
     """
 
     before: int
@@ -36,6 +40,7 @@ class Situation:
     demand: Demand | None = None
     free: bool = True
     doubt: str = ""
+    own: OwnBound | None = None
 
 
 def overlaid(wanted: int, now: Situation, rules: Rules) -> tuple[int, tuple[Clamp, ...]]:
@@ -68,6 +73,10 @@ def _steps(wanted: int, now: Situation, rules: Rules) -> Iterator[tuple[str, int
     guarded = min(count, max(now.before, limits.min_workers))
     for name, why in _guards(now.owner, rules):
         yield name, guarded, why
+        count = guarded
+    if now.own is not None:
+        name, why = ("max", _OWN_MOST) if now.own.is_most else ("min", _OWN_LEAST)
+        yield f"consumer_{name}", now.own.bounded(count), why
 
 
 def _raises(count: int, now: Situation, rules: Rules) -> Iterator[tuple[str, int, str]]:

@@ -79,6 +79,8 @@ class World:
     reachable: bool = True
     obeys: bool = True
     most: int = 4_096  # the consumer's own maximum
+    least: int = 1  # and minimum
+    refuses: bool = False  # whether it applies commands without a change
     manual: dict[int, int] = field(default_factory=dict)
     memories: Mapping[int, PartitionMemory] = field(default_factory=dict)
     epoch: int = EPOCH
@@ -111,8 +113,9 @@ class World:
     def apply(self, command: ScaleCommand) -> None:
         """Let the consumer hear a command."""
         assert self.consumer is not None
+        target = max(min(command.target, self.most), self.least)
         self.consumer = owner(
-            min(command.target, self.most),
+            self.consumer.target if self.refuses else target,
             applied=f"{self.epoch}-{command.sequence}",
             epoch=self.consumer.epoch,
         )

@@ -281,6 +281,45 @@ def test_what_is_handed_back_costs_nothing_and_numbers_are_bounded() -> None:
     assert costs._lanes == {}
 
 
+def _counting() -> Costs:
+    costs = Costs()
+    costs.on_ended([Outcome(_job(b"x", 0), End.DONE, 0.0, 1.0)])
+    return costs
+
+
+def _run(costs: Costs, jobs: list[ClaimedJob], at_s: float, took_s: float, *ahead: bytes) -> None:
+    """Claim jobs and let them end."""
+    costs.on_claimed(jobs, at_s, claimed={j.id for j in jobs}, all_taken=False, ahead=ahead)
+    costs.on_ended([Outcome(job, End.DONE, at_s, at_s + took_s) for job in jobs])
+
+
+def test_a_group_that_comes_back_does_not_wait_for_a_new_one_of_jobs_that_take_no_time() -> None:
+    costs = _counting()
+    large = [_job(b"large", n) for n in range(400)]
+    _run(costs, large[:200], 1.0, 1e-6)
+    _run(costs, [_job(b"small", 1)], 1.01, 1e-4)
+    _run(costs, large[200:], 1.02, 1e-6, b"2large")  # nothing of the small group was left
+    assert costs._lanes[b"2small"].empty
+
+    _run(costs, [_job(b"small", 2)], 1.05, 1e-4)
+
+    assert b"2small" not in costs.ahead(1.06, 8)
+
+
+def test_jobs_that_take_no_time_cost_what_is_done_about_each() -> None:
+    costs = _counting()
+    large = [_job(b"large", n) for n in range(9_000)]
+    _run(costs, large[:1_000], 1.0, 0.0)
+    _run(costs, [_job(b"small", n) for n in range(100)], 1.01, 0.01)
+    _run(costs, [_job(b"small", n) for n in range(100)], 1.02, 0.001)
+    assert costs.ahead(1.03, 8) == [b"2small"]
+
+    before = costs._lanes[b"2large"].cost_s
+    _run(costs, large[1_000:], 1.04, 0.0)
+
+    assert costs._lanes[b"2large"].cost_s - before == pytest.approx(8_000 * 1e-5)
+
+
 def test_nothing_is_ahead_when_no_lane_that_is_known_has_jobs_left() -> None:
     costs = Costs()
     costs.on_ended([Outcome(_job(b"x", 0), End.DONE, 0.0, 1.0)])

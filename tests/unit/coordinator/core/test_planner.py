@@ -206,14 +206,54 @@ def test_a_command_that_is_obeyed_goes_out_once() -> None:
     assert [o.target for o in world.sent] == [20]
 
 
-def test_a_consumer_with_a_lower_maximum_is_not_told_every_other_cycle() -> None:
+def test_a_consumer_with_a_lower_maximum_is_asked_again_after_five_minutes() -> None:
     world = World(most=16)
     world.cycle()
     world.manual = {0: 32}
 
-    world.cycle(90)  # it hears each command and stays at 16: told again after each 30 s
+    world.cycle(300)
+    assert len(world.sent) == 1
+    world.cycle(600)  # its target does not move, but is known to be its bound
+    assert len(world.sent) == 3
 
-    assert len(world.sent) in (3, 4)
+
+def test_a_decision_names_the_bound_of_the_consumer_itself() -> None:
+    world = World(policy=make_policy("static", workers=32), most=16)
+
+    decision = world.cycle(5)
+
+    assert (decision.target, decision.clamps) == (16, ("consumer_max",))
+    assert "consumer_max 32 -> 16 (its consumer takes no more: CONSUMER_MAX_" in decision.reason
+    assert [(o.type, o.target) for o in world.sent] == [("SCALE_UP", 32)]
+
+
+def test_a_consumer_that_takes_no_fewer_is_named_too() -> None:
+    world = World(policy=make_policy("static", workers=1), limits=Limits(min_workers=1), least=4)
+
+    decision = world.cycle(5)
+
+    assert (decision.target, decision.clamps) == (4, ("consumer_min",))
+    assert [o.target for o in world.sent] == [1]
+
+
+def test_a_command_that_a_consumer_refuses_is_no_bound_for_long() -> None:
+    world = World(policy=make_policy("static", workers=32), refuses=True)
+    world.cycle(20)
+    assert len(world.sent) == 1
+
+    world.refuses = False
+    world.cycle(20)
+
+    assert [o.target for o in world.sent] == [32, 32]
+    assert world.cycle().target == 32
+
+
+def test_the_bound_of_a_former_consumer_is_forgotten() -> None:
+    world = World(policy=make_policy("static", workers=32), most=16)
+    assert world.cycle(5).target == 16
+    world.consumer, world.most = owner(8, epoch=2), 64
+
+    assert world.cycle(3).target == 32
 
 
 def test_a_consumer_that_heard_and_was_replaced_is_told_at_once() -> None:

@@ -121,14 +121,42 @@ def test_without_a_backlog_nothing_is_judged() -> None:
     assert state.observe(calm, 1.0, 50, CHECK).before is None
 
 
-def test_long_jobs_and_a_disabled_check_are_never_judged() -> None:
+def test_a_disabled_check_judges_nothing_and_steps_from_long_jobs_need_no_baseline() -> None:
     before = saturated(Ceiling(), 20, workers=16, per_s=50)
     off = GainCheckSettings(enabled=False)
 
-    assert before.step_up(LONG, CHECK).before is None
     assert before.step_up(KNOWN, off).before is None
     assert Ceiling().can_judge(LONG, CHECK)
     assert not Ceiling().can_judge(KNOWN, CHECK)
+
+
+def after_long_jobs(cycles: int, *, per_s: int) -> Ceiling:
+    """Return what is known after 16 workers finished 4 a second, in 4 s each, and 64 per_s."""
+    before = saturated(Ceiling(), 40, workers=16, per_s=4)
+    return saturated(before.step_up(LONG, CHECK), cycles, workers=64, per_s=per_s)
+
+
+def test_long_jobs_are_compared_once_each_worker_had_time_for_three() -> None:
+    assert after_long_jobs(11, per_s=16).before is not None
+    assert after_long_jobs(11, per_s=4).judge(CHECK) is Verdict.UNDECIDED
+
+    assert after_long_jobs(12, per_s=16).before is None
+    assert after_long_jobs(12, per_s=4).judge(CHECK) is Verdict.NO_GAIN
+
+
+def in_waves(state: Ceiling, cycles: int, *, workers: int, every: int) -> Ceiling:
+    for cycle in range(cycles):
+        ended = 0 if cycle % every else workers
+        state = saturated(state, 1, workers=workers, per_s=ended)
+    return state
+
+
+def test_jobs_that_end_in_waves_are_counted_from_wave_to_wave() -> None:
+    state = in_waves(saturated(Ceiling(), 1, workers=16, per_s=0), 31, workers=16, every=10)
+
+    assert state.window.lasting_per_s == pytest.approx(1.6)
+    assert state.window.steady_per_s == pytest.approx(1.6)
+    assert state.window.per_s > 2
 
 
 def test_far_fewer_completions_are_of_other_jobs_and_no_verdict_on_the_step() -> None:

@@ -150,3 +150,24 @@ def test_one_cycle_in_which_hardly_anything_finished_is_a_stall_and_no_sign_of_t
     for finished in (100, 60, 30, 100, 100):
         window = window.add(24, 1.0, finished, keep_s=20.0)
     assert probe.observe(window, 24)[0].enough == 32
+
+
+def test_a_doubt_ends_where_fewer_workers_finish_clearly_fewer_jobs() -> None:
+    probe = Probe().doubt(counted(64, 20.0, cycles=40), 32)
+    assert (probe.tried, probe.enough) == (32, 64)
+    assert probe.per_s == pytest.approx(20.0)
+
+    needed, _ = probe.observe(counted(32, 15.5, cycles=40), 32)
+    assert needed.needs_all
+
+    fewer, workers = probe.observe(counted(32, 20.0, cycles=40), 32)
+    assert (fewer.running, workers) == (True, 16)
+    found, workers = fewer.observe(counted(16, 15.0, cycles=40), 16)
+    assert (found.needs_all, found.doubted, workers) == (False, 0, 24)
+
+
+def test_a_comparison_waits_until_each_worker_has_finished_three_jobs() -> None:
+    probe = Probe(enough=64, per_s=4.0, tried=32)
+
+    assert probe.observe(counted(32, 4.0, cycles=23), 32) == (probe, 32)
+    assert probe.observe(counted(32, 4.0, cycles=24), 32) != (probe, 32)

@@ -106,6 +106,20 @@ ROWS = {
     "more than a hidden limit lets through": Row(
         (flow(45, until_s=311),), 600, 58.6, 1.29, hidden_per_s=40
     ),
+    "a bulk on a slow database, beside a load": Row(
+        (flow(40, until_s=1_000, service_s=0.05), bulk(40_000, 0.05, cv=1.0, at_s=100)),
+        1_200,
+        696,
+        1.19,
+        hidden_per_s=60,
+    ),
+    "jobs of 10 ms behind a hidden limit of 3 a second": Row(
+        (bulk(2_000, 0.01, cv=1.0, at_s=50),), 900, 690, 1.70, hidden_per_s=3
+    ),
+    "jobs of 3 s behind a hidden limit of 4 a second": Row(
+        (bulk(2_000, 3.0, cv=1.0, at_s=50),), 900, 528, 1.72, hidden_per_s=4
+    ),
+    "jobs of 3 s": Row((bulk(8_000, 3.0, at_s=50),), 900, 398, 1.05),
     "a hidden limit": Row((bulk(14_000, 0.5, cv=1.0),), 600, 376.0, 1.28, hidden_per_s=40),
 }
 
