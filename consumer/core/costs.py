@@ -16,8 +16,10 @@ it fills the idle workers, or half of them if it can take only long jobs, and th
 what these are charged. Else long jobs would fill the memory, and keep the workers. Of a lane of
 which none has ended it takes no more than an even part, for they may be long.
 
-Each job also costs 10 us: what is done about a job that takes no time costs time as well, and
-others would wait very long until it has cost as much as they have.
+Jobs that take no time cost nothing, although the process can do only so many of them. Beside such a
+lane, workers are idle, and jobs of another would wait for nothing. So what idle workers could have
+done is charged to the lanes of short jobs, as if it had been offered to them, up to what the
+dearest lane of their tier has cost.
 
 Nothing is counted while all jobs are short, and nothing is passed while the means of a tier differ
 by less than FACTOR. The costs are in memory: a successor starts from 0.
@@ -29,7 +31,15 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from consumer.core.jobs import HAND_BACK
-from consumer.core.levels import NEVER_S, Lane, Levels, level_of, most_jobs, without_credit
+from consumer.core.levels import (
+    NEVER_S,
+    Lane,
+    Levels,
+    level_of,
+    most_jobs,
+    offer,
+    without_credit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -37,9 +47,9 @@ if TYPE_CHECKING:
     from consumer.core.jobs import ClaimedJob, Outcome
 
 MOST_LANES = 256  # counted; among more, many have a turn before any has its second
-_OVERHEAD_S = 0.00001  # of a job, besides what it takes
 _SHORT_S = 0.0005
 _COUNT_FOR_S = 60.0
+_MOST_IDLE_S = 0.1  # for which idle workers are charged at once
 _WEIGHT = 0.2  # of the latest job in the mean
 _IDLE_S = 1.0
 CREDIT_S = 0.5  # of one worker, for a lane that is new; once a job has ended, of all workers
@@ -55,6 +65,7 @@ class Costs:
         self._running: dict[bytes, tuple[bytes, float]] = {}  # job id -> lane, time of its claim
         self._count_until_s = 0.0
         self._slots = 1
+        self._at_s = 0.0
 
     def on_claimed(
         self,
@@ -110,7 +121,7 @@ class Costs:
             lane = self._stop(outcome.job.id)
             if lane is not None and outcome.end is not HAND_BACK:
                 lane.seen_s = now_s
-                took_s = outcome.ended_s - outcome.started_s + _OVERHEAD_S
+                took_s = outcome.ended_s - outcome.started_s
                 lane.cost_s += took_s
                 if not lane.mean_s:  # now it is known what its first jobs take
                     credit_s = min(CREDIT_JOBS * took_s, CREDIT_S * self._slots)
@@ -126,9 +137,13 @@ class Costs:
         """Return the lanes that have their turn later, as a claim takes them (see Levels.names)."""
         if len(self._lanes) < 2:
             return []
-        self._slots, levels = slots, Levels()
+        idle_s = self._idle_s(now_s, slots)
+        self._slots, self._at_s, levels = slots, now_s, Levels()
         for tier in {name[:1] for name in self._lanes}:
-            levels.add(self._of_tier(tier), now_s, slots)
+            lanes = self._of_tier(tier)
+            if idle_s > 0:
+                offer(lanes.values(), idle_s, now_s, slots)
+            levels.add(lanes, now_s, slots)
         return levels.names()
 
     def most(self, ahead: Collection[bytes], slots: int, starting: int) -> float:
@@ -143,6 +158,12 @@ class Costs:
                 means = [lane.mean_s for lane in lanes.values()]
                 most = min(most, most_jobs(turns, min(means), len(lanes), slots, starting))
         return most
+
+    def _idle_s(self, now_s: float, slots: int) -> float:
+        """Return the seconds for which workers were idle lately, as far as it is known."""
+        lanes = self._lanes.values()
+        busy = sum([min(lane.running, slots) for lane in lanes if not lane.is_short])
+        return max(0, slots - busy) * min(now_s - self._at_s, _MOST_IDLE_S)
 
     def _find_empty(self, jobs: Sequence[ClaimedJob], ahead: Sequence[bytes]) -> None:
         level, reached = level_of(ahead), dict[bytes, int]()

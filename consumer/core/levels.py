@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 FACTOR = 2.0  # the means of two lanes that differ by less share by jobs
 MOST_AHEAD = 32  # passed to a claim
 _MARGIN_S, _MARGIN = 0.02, 0.1  # and of the mean
+SHORT_S = 0.001
 NEVER_S = -1e9
 _CLAIM_S = 0.1  # of all workers, that one claim may take for long jobs
 
@@ -41,6 +42,11 @@ class Lane(Struct):
     mean_s: float = 0.0
     empty: bool = False
     seen_s: float = NEVER_S
+
+    @property
+    def is_short(self) -> bool:
+        """Return whether its jobs take so little time that workers wait for them."""
+        return 0 < self.mean_s < SHORT_S
 
     def charged_s(self, now_s: float, slots: int) -> float:
         """Return the cost, with what the running jobs will have cost."""
@@ -84,6 +90,17 @@ class Levels:
         room = MOST_AHEAD - len(last)
         later = [name for _, name in sorted(self._later, reverse=True)[:room]]
         return [*later, b"", *last] if later and last else later or last
+
+
+def offer(lanes: Collection[Lane], idle_s: float, now_s: float, slots: int) -> None:
+    """Charge what idle workers could have done to the lanes of short jobs of a tier."""
+    short = [lane for lane in lanes if lane.is_short]
+    if not short or len(lanes) < 2:
+        return
+    dearest_s = max([lane.charged_s(now_s, slots) for lane in lanes])
+    for lane in short:
+        below_s = dearest_s - lane.charged_s(now_s, slots)
+        lane.cost_s += min(idle_s / len(short), below_s)
 
 
 def level_of(names: Sequence[bytes]) -> dict[bytes, int]:

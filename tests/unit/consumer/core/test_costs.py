@@ -306,18 +306,23 @@ def test_a_group_that_comes_back_does_not_wait_for_a_new_one_of_jobs_that_take_n
     assert b"2small" not in costs.ahead(1.06, 8)
 
 
-def test_jobs_that_take_no_time_cost_what_is_done_about_each() -> None:
+@pytest.mark.parametrize(("running", "waits"), [(1, False), (8, True)])
+def test_jobs_do_not_wait_for_jobs_that_take_no_time_while_workers_are_idle(
+    running: int, *, waits: bool
+) -> None:
     costs = _counting()
-    large = [_job(b"large", n) for n in range(9_000)]
-    _run(costs, large[:1_000], 1.0, 0.0)
-    _run(costs, [_job(b"small", n) for n in range(100)], 1.01, 0.01)
-    _run(costs, [_job(b"small", n) for n in range(100)], 1.02, 0.001)
-    assert costs.ahead(1.03, 8) == [b"2small"]
+    large = [_job(b"large", n) for n in range(400)]
+    _run(costs, large[:200], 1.0, 1e-6)
+    _run(costs, [_job(b"small", n) for n in range(20)], 1.1, 0.2)
+    small = [_job(b"small", n) for n in range(20, 20 + running)]
+    ids = {job.id for job in (*small, *large[200:])}
+    costs.on_claimed([*small, *large[200:]], 1.3, claimed=ids, all_taken=False)
+    assert b"2small" in costs.ahead(1.3, 8)
 
-    before = costs._lanes[b"2large"].cost_s
-    _run(costs, large[1_000:], 1.04, 0.0)
+    for n in range(10):
+        ahead = costs.ahead(1.4 + n / 10, 8)
 
-    assert costs._lanes[b"2large"].cost_s - before == pytest.approx(8_000 * 1e-5)
+    assert (b"2small" in ahead) is waits
 
 
 def test_nothing_is_ahead_when_no_lane_that_is_known_has_jobs_left() -> None:
