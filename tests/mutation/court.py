@@ -34,6 +34,10 @@ class _Failure:
     text: str
 
 
+class _Ready:
+    """A process waits for a case: before, one that is large would wait for it, and it for others."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Done:
     """A process has judged what it was handed, but for these."""
@@ -80,7 +84,7 @@ def _lead(
         for result in _told(judges):
             if isinstance(result, _Done):
                 waiting += result.undecided
-            else:
+            elif not isinstance(result, _Ready):
                 yield result
 
 
@@ -93,7 +97,7 @@ def one_of_each_file(mutants: Iterable[Mutant], most: int) -> list[Mutant]:
     return list(found.values())
 
 
-def _told(judges: Sequence[_Process]) -> Iterator[Judged | Survey | _Done]:
+def _told(judges: Sequence[_Process]) -> Iterator[Judged | Survey | _Done | _Ready]:
     """Wait for what processes tell; those that have died begin their case again."""
     by_end = {judge.end_here: judge for judge in judges}
     for end in wait(list(by_end)):
@@ -115,6 +119,7 @@ class _Process:
     def __init__(self, arguments: tuple[Any, ...]) -> None:
         self._arguments = arguments
         self._died = 0
+        self._ready = False
         self.case: _Case | None = None
         self._start()
 
@@ -123,15 +128,19 @@ class _Process:
         self.end_here, there = context.Pipe()
         self._process = context.Process(target=_work, args=(there, *self._arguments), daemon=True)
         self._process.start()
+        self._ready = False
         there.close()
 
     def take(self, case: _Case) -> None:
         self.case, self._died = case, 0
         self._hand_over()
 
-    def hear(self, result: Judged | Survey | _Done) -> None:
+    def hear(self, result: Judged | Survey | _Done | _Ready) -> None:
         """Keep of the case what is not judged yet."""
-        if isinstance(result, _Done):
+        if isinstance(result, _Ready):
+            self._ready = True
+            self._hand_over()
+        elif isinstance(result, _Done):
             self.case = None
         elif not isinstance(result, Survey) and self.case is not None:
             left = [mutant for mutant in self.case.mutants if mutant != result[0]]
@@ -147,10 +156,11 @@ class _Process:
             raise NotGreenError(f"processes died ({self._process.exitcode}) judging {named}")
         self.end_here.close()
         self._start()
-        if self.case is not None:
-            self._hand_over()
 
     def _hand_over(self) -> None:
+        if self.case is None or not self._ready:
+            return
+        self._ready = False
         with suppress(OSError):  # it has died, and is noticed as one that has
             self.end_here.send(self.case)
 
@@ -167,6 +177,7 @@ def _work(cases: Connection, tests: Sequence[str], known: Known) -> None:
 
     def judge_all(judge: Judge) -> None:
         while True:
+            cases.send(_Ready())
             case: _Case = cases.recv()
             if case.together:
                 for judged in judge.judge_together(case.mutants):

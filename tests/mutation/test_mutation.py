@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from queuepool.verbs.scripts import script
-from tests.mutation import report, survivors
+from tests.mutation import court, report, survivors
 from tests.mutation.compiling import compiler
 from tests.mutation.court import Judged, one_of_each_file, verdicts
 from tests.mutation.files import changed, named, texts, users
@@ -217,6 +217,23 @@ def test_a_process_that_dies_begins_its_case_again_once(deaths: int) -> None:
 
 def verdict(line: int, text: str, killer: str | None) -> Verdict:
     return Verdict("s", line, text, killer, False, 0.5)
+
+
+def test_a_case_is_handed_over_when_the_process_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Before, it tells what it surveyed; two that send at once would wait for each other.
+    monkeypatch.setattr(court._Process, "_start", lambda _self: None)
+    judge, case = court._Process(()), court._Case([BROKEN])
+    judge.end_here, there = multiprocessing.Pipe()
+
+    judge.take(case)
+    assert not there.poll(0.1)
+    judge.hear(court._Ready())
+
+    assert there.recv() == case
+    judge.hear(court._Ready())  # one that began anew, for the rest of its case
+    assert there.recv() == case
 
 
 def test_a_survivor_needs_a_reason_and_a_reason_a_survivor() -> None:
