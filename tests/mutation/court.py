@@ -35,7 +35,7 @@ class _Failure:
 
 
 class _Ready:
-    """A process waits for a case: before, one that is large would wait for it, and it for others."""
+    """A process waits for a case. Two that send much at once would wait for each other."""
 
 
 @dataclass(frozen=True, slots=True)
