@@ -232,7 +232,7 @@ def test_a_case_is_handed_over_when_the_process_waits_for_it(
     judge.hear(court._Ready())
 
     assert there.recv() == case
-    judge.hear(court._Ready())  # one that began anew, for the rest of its case
+    judge.hear(court._Ready())  # a process that began again, for the rest of its case
     assert there.recv() == case
 
 

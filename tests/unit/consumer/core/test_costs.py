@@ -317,6 +317,7 @@ def test_jobs_do_not_wait_for_jobs_that_take_no_time_while_workers_are_idle(
     small = [_job(b"small", n) for n in range(20, 20 + running)]
     ids = {job.id for job in (*small, *large[200:])}
     costs.on_claimed([*small, *large[200:]], 1.3, claimed=ids, all_taken=False)
+    costs.on_ended([Outcome(job, End.DONE, 1.3, 1.3) for job in large[200:]])
     assert b"2small" in costs.ahead(1.3, 8)
 
     for n in range(10):
