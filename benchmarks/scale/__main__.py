@@ -2,7 +2,7 @@
 
 Run: `python -m benchmarks.scale [--only consumer,dead] [--scale 0.1] [--write]`.
 
-`--write` puts the table into docs/performance.md. Rows are added in benchmarks.scale.measures.
+`--write` puts the table into docs/performance.md, and what follows from it into docs/scale.md. Rows are added in benchmarks.scale.measures.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import sys
 
 from benchmarks.machine import describe_machine
+from benchmarks.scale import reach
 from benchmarks.scale.measures import MEASURES
 from tools.tables import markdown, write
 
@@ -38,6 +39,7 @@ def main(argv: list[str] | None = None) -> int:
         load = os.getloadavg()[0]
         said = f"Machine: {json.dumps(describe_machine())}; load average at the end: {load:.1f}."
         write("scale", f"{table}\n\n{said}", "performance.md")
+        reach.main(["--write"])
     return 0 if all(row.is_met for row in rows) else 1
 
 
