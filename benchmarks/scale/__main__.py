@@ -2,7 +2,8 @@
 
 Run: `python -m benchmarks.scale [--only consumer,dead] [--scale 0.1] [--write]`.
 
-`--write` puts the table into docs/performance.md, and what follows from it into docs/scale.md. Rows are added in benchmarks.scale.measures.
+`--write` puts the table into docs/performance.md, and what follows from it into docs/scale.md. Rows
+are added in benchmarks.scale.measures.
 """
 
 from __future__ import annotations
