@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FACTOR = 2.0  # the means of two lanes that differ by less share by jobs
 MOST_AHEAD = 32  # passed to a claim
 _MARGIN_S, _MARGIN = 0.02, 0.1  # and of the mean
-SHORT_S = 0.001
+_SHORT_S = 0.001  # jobs that take less leave workers idle
 NEVER_S = -1e9
 _CLAIM_S = 0.1  # of all workers, that one claim may take for long jobs
 
@@ -46,7 +46,7 @@ class Lane(Struct):
     @property
     def is_short(self) -> bool:
         """Return whether its jobs take so little time that workers wait for them."""
-        return 0 < self.mean_s < SHORT_S
+        return 0 < self.mean_s < _SHORT_S
 
     def charged_s(self, now_s: float, slots: int) -> float:
         """Return the cost, with what the running jobs will have cost."""

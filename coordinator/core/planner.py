@@ -171,12 +171,12 @@ class Planner:
         self, memory: PartitionMemory, target: int, owner: Owner, now_s: float
     ) -> PartitionMemory | None:
         """Return the memory if the consumer's own bound keeps it from a target; None if not."""
-        if found := self._own_bound(memory, owner, now_s):
+        if found := self._bound_met(memory, owner, now_s):
             return replace(memory, pending=None, own=found)
         own = own_bound(memory, owner, now_s)
         return memory if own and own.bounded(target) == owner.target else None
 
-    def _own_bound(self, memory: PartitionMemory, owner: Owner, now_s: float) -> OwnBound | None:
+    def _bound_met(self, memory: PartitionMemory, owner: Owner, now_s: float) -> OwnBound | None:
         """Return the bound of the consumer that a command met; None: none, or not known yet."""
         pending, known = memory.pending, memory.own
         if pending is None or pending.owner_epoch != owner.epoch or pending.target == owner.target:

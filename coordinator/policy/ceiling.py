@@ -90,14 +90,11 @@ class Ceiling:
             probe, workers = seen.probe.observe(seen.window, seen.workers, least)
             if probe.needs_all:
                 return seen.all_needed()
-            pause_s = settings.retry_s if seen.probe.doubted and not probe.doubted else 0.0
-            seen = replace(
-                seen,
-                probe=probe,
-                workers=workers,
-                pause_left_s=pause_s or seen.pause_left_s,
-                pause_next_s=2 * pause_s or seen.pause_next_s,
-            )
+            was_right = seen.probe.doubted and not probe.doubted
+            seen = replace(seen, probe=probe, workers=workers)
+            if was_right:  # from now on, it is a ceiling as after a step
+                pause_s = settings.retry_s
+                seen = replace(seen, pause_left_s=pause_s, pause_next_s=2 * pause_s)
         return _end_trial(seen, settings)
 
     def all_needed(self) -> Ceiling:

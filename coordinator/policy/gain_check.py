@@ -80,12 +80,17 @@ class Window:
         return self.finished / self.seconds if self.seconds > 0 else 0.0
 
     @property
+    def in_waves(self) -> bool:
+        """Whether jobs take several cycles, so that they may end together, and then none does."""
+        return self.service_s * self.cycles > self.seconds
+
+    @property
     def lasting_per_s(self) -> float:
         """Completions per second; of jobs of several cycles, without the first cycle.
 
         Such jobs may end in waves, and that of the first cycle was begun before it.
         """
-        if self.service_s * self.cycles <= self.seconds or self.seconds <= self.first_s:
+        if not self.in_waves or self.seconds <= self.first_s:
             return self.per_s
         return (self.finished - self.first_finished) / (self.seconds - self.first_s)
 
@@ -100,8 +105,7 @@ class Window:
 
         Between waves, a cycle in which no job ends is none.
         """
-        waves = self.service_s * self.cycles > self.seconds
-        if waves or self.cycles < 2 or self.seconds <= self.slow_s:
+        if self.in_waves or self.cycles < 2 or self.seconds <= self.slow_s:
             return self.lasting_per_s
         return (self.finished - self.slow_finished) / (self.seconds - self.slow_s)
 
