@@ -171,7 +171,7 @@ class SimulatedPartition:
         self.last_finish_s = self.now_s
         self.workers = max(self.target, self.busy)
         number = self.load.stream[job]
-        self.meter.add([(self._names[number], self.now_s - begun_s)], self.now_s)
+        self.meter.add([(self._names[number], self.now_s - begun_s, 1.0)], self.now_s)
         gate = self._gate_of[number]
         if gate is not None:
             gate.end(service_s)

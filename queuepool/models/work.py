@@ -53,20 +53,21 @@ class WorkMeter:
         """Return what has ended so far."""
         return EndedWork(int(self._ended), self._equal, self._took)
 
-    def add(self, ended: Iterable[tuple[str, float]], now_s: float, *, each: float = 1.0) -> None:
-        """Count jobs that ended: (task, worker-seconds). each: as how many one of them counts."""
+    def add(self, ended: Iterable[tuple[str, float, float]], now_s: float) -> None:
+        """Count jobs that ended: (task, worker-seconds, as how many jobs it counts)."""
         keep = math.exp(-max(now_s - self._at_s, 0.0) / _USUAL_S)
         self._at_s = max(now_s, self._at_s)
         for task in self._tasks.values():
             task.jobs *= keep
             task.worker_s *= keep
         counts, all_s = dict[_Task, float](), 0.0
-        for name, took_s in ended:
+        for name, took_s, jobs in ended:
             task = self._task(name)
-            task.jobs += each
-            task.worker_s += max(took_s, _LEAST_S) * each
-            counts[task] = counts.get(task, 0.0) + each
-            all_s += max(took_s, _LEAST_S) * each
+            worker_s = max(took_s, _LEAST_S) * jobs
+            task.jobs += jobs
+            task.worker_s += worker_s
+            counts[task] = counts.get(task, 0.0) + jobs
+            all_s += worker_s
         if not counts:
             return
         for task in counts:

@@ -35,6 +35,16 @@ def test_of_many_that_end_together_a_sample_counts_for_all() -> None:
     assert read_work(worked.text().encode()) == EndedWork(1_000, 1_000.0, 1_000.0)
 
 
+def test_nothing_is_counted_twice_or_forgotten_however_rarely_it_is_reported() -> None:
+    worked = Worked()
+    for _ in range(1_234):
+        worked.on_ended([ended(End.DONE, "mail", 0.1)])
+
+    assert read_work(worked.text().encode()) == EndedWork(1_234, 1_234.0, 1_234.0)
+    assert read_work(worked.text().encode()) == EndedWork(1_234, 1_234.0, 1_234.0)
+    assert len(worked._uncounted) == 0
+
+
 def test_limits_are_read_beside_it_and_without_it() -> None:
     uses = b"12 20000 5307 2653500 smtp"
     for text in (uses, b"=1 2 3," + uses):
