@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from consumer.core.jobs import ClaimedJob, Outcome
 
 MOST_LANES = 256  # counted; among more, many have a turn before any has its second
-_SHORT_S = 0.0005
+_COUNT_FROM_S = 0.0005  # the mean of a turn
 _COUNT_FOR_S = 60.0
 _MOST_IDLE_S = 0.1  # for which idle workers are charged at once
 _WEIGHT = 0.2  # of the latest job in the mean
@@ -113,7 +113,7 @@ class Costs:
         counts = now_s < self._count_until_s
         if not counts or now_s > self._count_until_s - _COUNT_FOR_S / 2:
             busy_s = sum([o.ended_s - o.started_s for o in outcomes if o.end is not HAND_BACK])
-            if busy_s > _SHORT_S * len(outcomes):
+            if busy_s > _COUNT_FROM_S * len(outcomes):
                 self._count_until_s = now_s + _COUNT_FOR_S
         if not counts:
             return
