@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import replace
 
 import pytest
 
 from queuepool.models.advice import Advice, AdviceKind, Loads, Part, PlaceLoad
 from queuepool.telemetry.advice.advising import AdviceWatch, advise
+from queuepool.telemetry.advice.hot import hot_places
 from tests.unit.telemetry.advice import loads as q
 from tests.unit.telemetry.advice.loads import MIB
 from tests.unit.telemetry.doctor import queues
@@ -70,6 +72,17 @@ def test_if_jobs_wait_elsewhere_as_well_the_partition_is_not_hot() -> None:
     places = [q.place(n, wait_s=6.1, backlog=9) for n in range(3)]
 
     assert advise(replace(q.even(), places=(*places, q.hot()))) == ()
+
+
+@pytest.mark.parametrize("waits", [(0, 0, 9), (9, 9, 0, 3), (2, 5, 1, 9, 9), (60, 1, 1)])
+def test_how_long_jobs_wait_elsewhere_is_the_median_of_the_others(waits: tuple[float, ...]) -> None:
+    others = [q.place(n, wait_s=wait_s) for n, wait_s in enumerate(waits)]
+    hottest = q.hot(len(waits), wait_s=100.0)
+
+    (found,) = hot_places(replace(q.even(), places=(*others, hottest)))
+
+    assert found.place is hottest
+    assert found.elsewhere_s == statistics.median(waits)
 
 
 def test_of_two_partitions_one_may_be_hot() -> None:
