@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.measures import costs, fairness, history, lanes, parts, sharing, throughput, waiting
+from benchmarks.measures import (
+    costs,
+    fairness,
+    history,
+    lanes,
+    moving,
+    parts,
+    sharing,
+    throughput,
+    waiting,
+)
 
 Figures = dict[str, float]
 Measure = Callable[[int], Figures]
@@ -34,6 +44,7 @@ MEASURES: dict[str, tuple[Measure, int]] = {
     "spread": (sharing.spread, 100_000),
     "trickle": (sharing.trickle, 30),
     "busy": (sharing.busy, 6_400),
+    "moving": (moving.moving, 10_000),
 }
 
 # Of docs/performance.md, and the measures that each needs
@@ -41,6 +52,7 @@ TABLES: Mapping[str, Sequence[str]] = {
     "bench-lanes": ["lanes", "pools"],
     "bench-history": ["history"],
     "bench-sharing": ["spread", "trickle", "busy"],
+    "bench-moving": ["moving"],
 }
 _APART = {name for names in TABLES.values() for name in names}
 TABLES = {"bench": [name for name in MEASURES if name not in _APART], **TABLES}

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import socket
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
-from urllib.parse import urlencode
-from urllib.request import urlopen
 
 import pytest
 
 from tests.deploy.files import DEPLOY
+from tests.deploy.monitor import needs_prometheus, prometheus
 from tests.e2e.clusters import LocalUp, up
 from tests.paths import ROOT
 from tests.waiting import wait_until
 
-PROMETHEUS = shutil.which("prometheus")
 DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())
 EXPRESSIONS = sorted({t["expr"] for panel in DASHBOARD["panels"] for t in panel["targets"]})
 TASKS = """
@@ -40,65 +32,6 @@ def write(n: str) -> None:
 def expanded(expression: str) -> str:
     """Return an expression as Grafana sends it."""
     return expression.replace("$__rate_interval", "5s").replace("$partition", ".*")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-class Prometheus:
-    """A real one, asked over HTTP."""
-
-    def __init__(self, port: int) -> None:
-        self._url = f"http://127.0.0.1:{port}/api/v1/"
-
-    def get(self, path: str, **arguments: str) -> Any:
-        with urlopen(f"{self._url}{path}?{urlencode(arguments)}", timeout=30) as reply:
-            return json.loads(reply.read())["data"]
-
-    def is_up(self) -> bool:
-        try:
-            return bool(self.get("query", query="vector(1)"))
-        except (URLError, OSError):
-            return False
-
-    def value_of(self, expression: str) -> list[Any]:
-        found: list[Any] = self.get("query", query=expression)["result"]
-        return found
-
-
-@contextmanager
-def prometheus(directory: Path, targets: dict[str, list[str]]) -> Iterator[Prometheus]:
-    """Run a Prometheus with our rules over these targets."""
-    shutil.copy(DEPLOY / "monitoring" / "alerts.yaml", directory)
-    scrapes = [
-        {"job_name": job, "static_configs": [{"targets": addresses}]}
-        for job, addresses in targets.items()
-    ]
-    every = {"scrape_interval": "1s", "evaluation_interval": "1s"}
-    content = {"global": every, "rule_files": ["alerts.yaml"], "scrape_configs": scrapes}
-    (directory / "prometheus.yml").write_text(json.dumps(content))
-    port = free_port()
-    with (directory / "prometheus.out").open("wb") as out:
-        process = subprocess.Popen(
-            [
-                str(PROMETHEUS),
-                f"--config.file={directory / 'prometheus.yml'}",
-                f"--storage.tsdb.path={directory / 'data'}",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        running = Prometheus(port)
-        wait_until(running.is_up, 60, "Prometheus answers", interval_s=0.1)
-        yield running
-    finally:
-        process.kill()
-        process.wait()
 
 
 def targets_of(cluster: LocalUp) -> dict[str, list[str]]:
@@ -147,7 +80,7 @@ def test_every_metric_of_the_dashboard_is_documented() -> None:
 @pytest.mark.server
 @pytest.mark.xdist_group("cluster")
 @pytest.mark.timeout(240)
-@pytest.mark.skipif(PROMETHEUS is None, reason="not installed (Debian: apt-get install prometheus)")
+@needs_prometheus
 def test_every_expression_answers_and_no_alert_fires_for_nothing(tmp_path: Path) -> None:
     (tmp_path / "tasks.py").write_text(TASKS)
     (tmp_path / "rows.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(4000)))
@@ -172,10 +105,5 @@ def test_every_expression_answers_and_no_alert_fires_for_nothing(tmp_path: Path)
             except AssertionError:
                 pytest.fail(f"no sample from: {sorted(missing)}")
 
-            def firing() -> set[str]:
-                rules = monitor.get("rules")["groups"][0]["rules"]
-                assert {rule["health"] for rule in rules} == {"ok"}
-                return {rule["name"] for rule in rules if rule["state"] == "firing"}
-
-            wait_until(firing, 60, "the first job of each file failed, so an alert fires")
-            assert firing() == {"QueuepoolJobsDie"}
+            wait_until(monitor.firing, 60, "the first job of each file failed, so an alert fires")
+            assert monitor.firing() == {"QueuepoolJobsDie"}

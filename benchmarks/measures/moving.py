@@ -1,0 +1,93 @@
+"""What a move of a slot with many jobs costs others, and producers of that slot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import cycle
+from threading import Event, Thread
+from time import monotonic
+
+from benchmarks import starts
+from benchmarks.rig import Rig, quantile, rig
+from benchmarks.scale.processes import coordinating
+from queuepool import QueuePool
+from queuepool.cli.inspection.moving import Moves
+from queuepool.routing.slots import slot_of
+
+_PARTITIONS = 2
+_BIG, _OTHERS = "big", [f"other-{n}" for n in range(20)]
+_STARTS, _PER_S = 10_000, 500
+_GAP_S = 0.005
+
+
+@dataclass(slots=True)
+class _Seen:
+    moves: int = 0
+    calls_s: list[float] = field(default_factory=list)
+
+
+def moving(jobs: int) -> dict[str, float]:
+    """Move a slot of so many waiting jobs to and fro while jobs of other slots start.
+
+    `blocked` is the longest enqueue call for that slot; `to_none` compares with no move.
+    """
+    with rig(_PARTITIONS) as r, coordinating(r.server.url, _PARTITIONS):
+        group = r.pool.group(_BIG)
+        r.pool.enqueue_many("begin", [{"t": 0.0}] * jobs, partition_key=_BIG)
+        group.hold()
+        none = _waits(r)
+        with _moves(r, group.partition.number) as seen:
+            during = _waits(r)
+    if not seen.moves:
+        raise RuntimeError("no move ended meanwhile")
+    p99_ms = quantile(during, 0.99)
+    return {
+        "moves": seen.moves,
+        "others_start_p99_ms[no move]": quantile(none, 0.99),
+        "others_start_p99_ms[moves]": p99_ms,
+        "others_start_p99_to_none": p99_ms / quantile(none, 0.99),
+        "blocked_ms": max(seen.calls_s) * 1000,
+    }
+
+
+def _waits(r: Rig) -> list[float]:
+    return starts.measure(r, _STARTS, gap_s=lambda: 1 / _PER_S, keys=_OTHERS)
+
+
+@contextmanager
+def _moves(r: Rig, at: int) -> Iterator[_Seen]:
+    """Move the slot from partition to partition, and enqueue jobs for it, until the end."""
+    seen, ending = _Seen(), Event()
+    with QueuePool(r.server.url, partitions=_PARTITIONS) as pool:
+        moves = Moves(pool)
+
+        def move() -> None:
+            for partition in cycle((1 - at, at)):
+                moves.move_slots([slot_of(_BIG.encode())], partition)
+                while moves.facts().under_way is not None:
+                    ending.wait(_GAP_S)
+                seen.moves += 1
+                if ending.is_set():
+                    return
+
+        def enqueue() -> None:
+            while not ending.wait(_GAP_S):
+                began = monotonic()
+                pool.enqueue("begin", {"t": 0.0}, partition_key=_BIG)
+                seen.calls_s.append(monotonic() - began)
+
+        with _running(move, ending), _running(enqueue, ending):
+            yield seen
+
+
+@contextmanager
+def _running(do: Callable[[], None], ending: Event) -> Iterator[None]:
+    thread = Thread(target=do)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
