@@ -52,7 +52,7 @@ class OperatorCalls(QueuePoolServicer):
     ) -> api.SetWorkersResponse:
         await self._check_partition(request.partition, context)
         workers, until_ms = await self._operators.act_off_loop(
-            lambda: self._operators.set_workers(
+            lambda: self._operators.scaling.set_workers(
                 request.partition,
                 request.workers,
                 request.ttl_s,
@@ -69,7 +69,7 @@ class OperatorCalls(QueuePoolServicer):
     ) -> api.ClearWorkersResponse:
         await self._check_partition(request.partition, context)
         await self._operators.act_off_loop(
-            lambda: self._operators.clear_workers(
+            lambda: self._operators.scaling.clear_workers(
                 request.partition,
                 pool=pool_of(request),
                 reason=request.reason,
@@ -132,7 +132,7 @@ class OperatorCalls(QueuePoolServicer):
         limit, reason, actor = limit_of(request), request.reason, caller(context)
         return api.SetLimitResponse(
             changed=await self._act(
-                context, lambda: self._operators.set_limit(limit, reason=reason, actor=actor)
+                context, lambda: self._operators.limits.set(limit, reason=reason, actor=actor)
             )
         )
 
@@ -142,7 +142,7 @@ class OperatorCalls(QueuePoolServicer):
     ) -> api.PauseLimitResponse:
         changed = await self._act(
             context,
-            lambda: self._operators.pause_limit(
+            lambda: self._operators.limits.pause(
                 request.limit, on=request.paused, reason=request.reason, actor=caller(context)
             ),
         )
@@ -154,7 +154,7 @@ class OperatorCalls(QueuePoolServicer):
     ) -> api.RemoveLimitResponse:
         changed = await self._act(
             context,
-            lambda: self._operators.remove_limit(
+            lambda: self._operators.limits.remove(
                 request.limit, reason=request.reason, actor=caller(context)
             ),
         )
@@ -166,7 +166,7 @@ class OperatorCalls(QueuePoolServicer):
     ) -> api.SetPolicyResponse:
         before, after = await self._act(
             context,
-            lambda: self._operators.set_policy(
+            lambda: self._operators.scaling.set_policy(
                 dict(request.changes),
                 pool=pool_of(request),
                 version=request.version if request.HasField("version") else None,

@@ -170,4 +170,4 @@ def scaler_of(
     """Return the scaler that the settings ask for."""
     if not settings.keda:
         return None
-    return KedaScaler(settings.access(), store, operators.views_of_pools)
+    return KedaScaler(settings.access(), store, operators.scaling.views_of_pools)

@@ -166,7 +166,7 @@ class StatusService(StreamCalls):
         size, token = clamped(request.page_size), request.page_token
         pool = pool_of(request)
         found, following = await self._operators.off_loop(
-            lambda: self._operators.decisions(token, size, number, pool)
+            lambda: self._operators.scaling.decisions(token, size, number, pool)
         )
         return api.ListDecisionsResponse(
             decisions=[messages.decision(record_id, record) for record_id, record in found],
@@ -181,7 +181,9 @@ class StatusService(StreamCalls):
         await self._check_partition(number, context)
         at_ms = request.at_ms if request.HasField("at_ms") else None
         pool = pool_of(request)
-        found = await self._operators.off_loop(lambda: self._operators.why(number, at_ms, pool))
+        found = await self._operators.off_loop(
+            lambda: self._operators.scaling.why(number, at_ms, pool)
+        )
         if not found:
             await abort(
                 context,
@@ -191,7 +193,7 @@ class StatusService(StreamCalls):
             )
         answer = api.ExplainResponse(explanations=[messages.explanation(*one) for one in found])
         if at_ms is None and found[0][0]:  # a stored one, which may be old
-            answer.explanations[0].sentences.append(self._operators.seen_now(number, pool))
+            answer.explanations[0].sentences.append(self._operators.scaling.seen_now(number, pool))
         return answer
 
     @with_status_codes
@@ -202,7 +204,7 @@ class StatusService(StreamCalls):
     ) -> api.ListLimitsResponse:
         name, token, size = request.name, request.page_token, clamped(request.page_size)
         found, following = await self._operators.off_loop(
-            lambda: self._operators.limits(name, token, size)
+            lambda: self._operators.limits.page(name, token, size)
         )
         return api.ListLimitsResponse(
             limits=[message_of(status) for status in found], next_page_token=following
@@ -215,8 +217,8 @@ class StatusService(StreamCalls):
         context: Context,  # noqa: ARG002
     ) -> api.GetPolicyResponse:
         pool = pool_of(request)
-        record = await self._operators.off_loop(lambda: self._operators.policy(pool))
-        held = self._operators.in_force(pool)
+        record = await self._operators.off_loop(lambda: self._operators.scaling.policy(pool))
+        held = self._operators.scaling.in_force(pool)
         return api.GetPolicyResponse(
             record=message_of_record(record),
             in_force=None if held is None else messages.in_force(held),

@@ -128,12 +128,12 @@ class StreamCalls(InspectionCalls):
         """Return what is published about a pool. Raises InvalidInputError, UnavailableError."""
         if pool == DEFAULT_POOL:
             return self._store, self._cycles, self._shadows
-        found = await self._operators.off_loop(lambda: self._operators.other_pool(pool))
+        found = await self._operators.off_loop(lambda: self._operators.scaling.other_pool(pool))
         return found.store, found.cycles, found.shadows
 
     def _views(self, snapshot: Snapshot) -> list[PartitionView]:
         """Return the partitions, then the other pools that they have."""
-        return [*snapshot.partitions, *self._operators.views_of_pools()]
+        return [*snapshot.partitions, *self._operators.scaling.views_of_pools()]
 
     def _message(self, view: PartitionView) -> Any:
         return messages.partition(

@@ -111,7 +111,7 @@ class Trouble:
 
 def _address(consumer: ConsumerProcess) -> str:
     wait_until(lambda: "http://" in consumer.log, 60, "a port for metrics")
-    return re.findall(r"http://(127\.0\.0\.1:\d+)", consumer.log)[-1]
+    return str(re.findall(r"http://(127\.0\.0\.1:\d+)", consumer.log)[-1])
 
 
 def _is_healthy(monitor: Prometheus) -> bool:
