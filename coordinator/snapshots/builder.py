@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 from coordinator.core.model import (
@@ -55,8 +54,8 @@ class SnapshotBuilder:
             number, until = seen.partition, manual.get(seen.partition)
             ended, pace = finished_per_s.get(number, 0.0), paces.get(number, _UNKNOWN)
             until_ms = until[1] if until is not None else None
-            view = self._view(seen, memories.get(number), ended, until_ms, pace)
-            self._last[number] = replace(view, decision=decisions.get(number))
+            decided = memories.get(number), decisions.get(number)
+            self._last[number] = self._view(seen, *decided, ended, until_ms, pace)
         return Snapshot(
             cycle=cycle,
             at_s=at_s,
@@ -78,6 +77,7 @@ class SnapshotBuilder:
         self,
         seen: Observation,
         memory: PartitionMemory | None,
+        decision: PartitionDecision | None,
         per_s: float,
         manual_until_ms: int | None,
         pace: Pace,
@@ -93,6 +93,7 @@ class SnapshotBuilder:
             problem=seen.problem,
             finished_per_s=per_s if fresh else 0.0,
             target=_target(seen, memory, last),
+            decision=decision,
             manual_until_ms=manual_until_ms,
             pace=pace,
             pool=self._pool,
