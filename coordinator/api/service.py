@@ -11,7 +11,7 @@ import logging
 
 import grpc
 
-from coordinator.api import messages
+from coordinator.api import decisions, messages
 from coordinator.api.calls import Context, abort, clamped, pool_of, with_status_codes
 from coordinator.api.shadows import shadow
 from coordinator.api.streams import StreamCalls
@@ -55,7 +55,7 @@ class StatusService(StreamCalls):
                 leader=self._leader(led),
                 partition_count=info.topology.partitions,
                 policy=info.policy if held is None else held.policy,
-                limits=messages.limits(info.limits if held is None else held.rules.limits),
+                limits=decisions.limits(info.limits if held is None else held.rules.limits),
                 cycle_s=info.cycle_s,
                 version=__version__,
                 settings=[cluster_pb2.Setting(name=n, value=v) for n, v in info.changed],
@@ -169,7 +169,7 @@ class StatusService(StreamCalls):
             lambda: self._operators.scaling.decisions(token, size, number, pool)
         )
         return api.ListDecisionsResponse(
-            decisions=[messages.decision(record_id, record) for record_id, record in found],
+            decisions=[decisions.decision(record_id, record) for record_id, record in found],
             next_page_token=following,
         )
 
@@ -191,7 +191,7 @@ class StatusService(StreamCalls):
                 f"no decision about partition {place_text(number, pool)} is recorded"
                 + (" before that time" if at_ms is not None else " yet"),
             )
-        answer = api.ExplainResponse(explanations=[messages.explanation(*one) for one in found])
+        answer = api.ExplainResponse(explanations=[decisions.explanation(*one) for one in found])
         if at_ms is None and found[0][0]:  # a stored one, which may be old
             answer.explanations[0].sentences.append(self._operators.scaling.seen_now(number, pool))
         return answer
@@ -221,7 +221,7 @@ class StatusService(StreamCalls):
         held = self._operators.scaling.in_force(pool)
         return api.GetPolicyResponse(
             record=message_of_record(record),
-            in_force=None if held is None else messages.in_force(held),
+            in_force=None if held is None else decisions.in_force(held),
         )
 
     @with_status_codes

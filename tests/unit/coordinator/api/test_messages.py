@@ -1,7 +1,7 @@
 from dataclasses import replace
 from typing import Any
 
-from coordinator.api import messages
+from coordinator.api import decisions, messages
 from coordinator.core.model import Inputs, Mode, PartitionView
 from coordinator.decisions.ledger import DecisionRecord
 from queuepool.models import LimitStatus
@@ -81,7 +81,7 @@ def test_absurd_numbers_of_any_kind_do_not_break_the_answer() -> None:
 
     assert message(views[0]).manual_until_ms == 2**63 - 1
     assert messages.cluster_counts(views).totals.done == 2**63 - 1
-    assert messages.decision("1-0", record).partition == 0
+    assert decisions.decision("1-0", record).partition == 0
 
 
 def test_totals_are_sums() -> None:
@@ -100,8 +100,8 @@ def test_a_decision_keeps_its_inputs_or_their_absence() -> None:
         ),
     )  # fmt: skip
 
-    up = messages.decision("1-0", record)
-    unseen = messages.decision("1-1", replace(record, inputs=None, target=8))
+    up = decisions.decision("1-0", record)
+    unseen = decisions.decision("1-1", replace(record, inputs=None, target=8))
 
     assert (up.type, up.inputs.pwqd, up.command_id) == (
         decision_pb2.DECISION_TYPE_SCALE_UP, 8.75, "7-1",
