@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from coordinator.policy import PolicyState
 from coordinator.policy.demand import Demand
 from queuepool.models import Owner
@@ -40,9 +42,8 @@ class OwnBound:
         return min(workers, self.workers) if self.is_most else max(workers, self.workers)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionMemory:
-    """What a leader remembers of one partition between cycles.
+class PartitionMemory(Struct, frozen=True, kw_only=True):
+    """What a leader remembers of one partition between cycles; thousands are made in each.
 
     policy is None until the partition was observed. reason: why the target last changed. noted: the
     kind of the last decision that was recorded, so that a lasting one is recorded once; held: kinds

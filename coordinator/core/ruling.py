@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from msgspec.structs import replace as changed
+
 from coordinator.core.doubts import A_STEP_AT_MOST, contradiction, doubt, within_a_step
 from coordinator.core.memory import PartitionMemory, own_bound
 from coordinator.core.model import (
@@ -169,7 +171,7 @@ class Ruler:
             moved=moved,
         )
         policy = self.policy.initial(target)
-        memory = replace(memory, policy=policy, target=target, manual=True, seen_s=seen.at_s)
+        memory = changed(memory, policy=policy, target=target, manual=True, seen_s=seen.at_s)
         return Draft(memory=memory, decision=decision)
 
     def _first_look(
@@ -180,7 +182,7 @@ class Ruler:
         last = (seen.state.observed_ms if seen.state else 0, inputs.finished_total)
         owner = seen.state.owner if seen.state else None
         if owner is not None and memory.last == _NEVER and (why := contradiction(owner)):
-            return _look_again(replace(memory, last=last), seen, inputs, why)
+            return _look_again(changed(memory, last=last), seen, inputs, why)
         chosen = self.policy.decide(reading, self.policy.initial(target), self.rules.limits)
         decision = PartitionDecision(
             partition=seen.partition,
@@ -193,7 +195,7 @@ class Ruler:
         )
         policy = replace(chosen.state, target=target)
         demand = self._demand(memory, policy, reading)
-        memory = replace(
+        memory = changed(
             memory,
             policy=policy,
             target=target,
@@ -256,19 +258,15 @@ class Ruler:
 
 
 def _remembered(draft: Draft, policy: PolicyState, granted: int) -> PartitionMemory:
-    before = draft.memory  # not by `replace`, which would take a good part of a cycle
-    return PartitionMemory(
+    before = draft.memory
+    return changed(
+        before,
         policy=policy,
         target=granted,
-        reason=before.reason,
         seen_s=draft.reading.at_s if draft.reading is not None else before.seen_s,
-        sequence=before.sequence,
-        pending=before.pending,
-        noted=before.noted,
-        held=before.held,
+        manual=False,
         demand=draft.demand,
         last=draft.last,
-        own=before.own,
     )
 
 
