@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from msgspec import Struct
+
 from coordinator.core.doubts import damage
 from coordinator.core.overlays.rules import Rules
 from coordinator.policy import Direction
@@ -17,8 +19,7 @@ from queuepool.models.eta import Pace, foretell
 from queuepool.models.places import DEFAULT_POOL, place_text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class Observation(Struct, frozen=True, kw_only=True):
     """One observation of one partition. state is None if it failed; problem says why."""
 
     partition: int

@@ -18,6 +18,8 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from coordinator.core.model import PartitionView
 from queuepool.models import Owner
 from queuepool.models.log import LogEntry, LogKind
@@ -29,8 +31,7 @@ _PROCESSES = 1024  # that moved lately
 _ENDED = "which released it or crashed"
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     host: str
     epoch: int
     alive: bool

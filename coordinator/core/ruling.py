@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace as changed
 
 from coordinator.core.doubts import A_STEP_AT_MOST, contradiction, doubt, within_a_step
@@ -32,8 +33,7 @@ from coordinator.policy.demand import Demand
 _NEVER: Final = (0, 0)  # what is known of the last observation, where there was none
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(Struct, frozen=True, kw_only=True):
     """What a partition asks for. chosen: by the policy, from `state`; None where it has no say.
 
     Then `decision` is final, and `memory` as well. demand: of the jobs, if an overlay needs it.

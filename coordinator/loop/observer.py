@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from coordinator.core.events import ObservationFailed
 from coordinator.core.model import Observation, finished_total
@@ -22,8 +23,7 @@ _PACE_S = 15.0  # by which what was seen fades
 _UNKNOWN = Pace()
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
+class _Count(Struct, frozen=True):
     at_s: float
     finished: int
     running: int

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from coordinator.core.memory import OwnBound
 from coordinator.core.model import Clamp
@@ -25,8 +26,7 @@ _OWN_LEAST = "its consumer takes no fewer: CONSUMER_POOLS"
 _FACTOR, _STEP = 2, 8  # of a step for a target wait, whose gain the policy can check
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """What overlays look at. before: the count so far; ready: waiting jobs by tier.
 
     demand: what was measured of the jobs, None if nothing was. free: whether the policy is free to
