@@ -43,7 +43,7 @@ from collections import deque
 from queue import Empty, SimpleQueue
 from time import monotonic
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from queuepool.errors import JobTimeoutError
 
@@ -61,6 +61,9 @@ class _StrikeError(JobTimeoutError):
 
     def __str__(self) -> str:
         return super().__str__() or "exceeded its timeout"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JobTimeoutError, (str(self),), self.__dict__ or None
 
 
 _StrikeError.__name__ = _StrikeError.__qualname__ = JobTimeoutError.__qualname__

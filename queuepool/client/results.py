@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast, overload
 
+from queuepool.errors import InvalidInputError
 from queuepool.models import EnqueueStatus, JobId
 from queuepool.tasks.job import Enqueued, bound
 
@@ -29,16 +30,28 @@ _CODES = (
 REJECTED, DUPLICATE, ACCEPTED, UNKNOWN, CONFLICT, REPLACED = range(6)
 
 
+def _nowhere(_position: int) -> None:
+    return None
+
+
 class EnqueueResults(Sequence[E]):
-    """One `Enqueued` per job, in the order of the input; about 60 bytes a job."""
+    """One `Enqueued` per job, in the order of the input; about 60 bytes a job.
+
+    A pickle or copy has all data, but no access to the jobs: `pool.job(job_id)` has.
+    """
 
     def __init__(self) -> None:
         self._ids: list[bytes] = []
         self._codes = bytearray()
         self._partitions = array("H")
         self._kind: type[Enqueued[Any]] = Enqueued
-        self._reach: Callable[[int], Reach] = lambda _position: None
+        self._reach: Callable[[int], Reach] = _nowhere
         self.of_batch: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Connections stay in this process; of a batch, its name is kept.
+        name = getattr(self.of_batch, "name", self.of_batch)
+        return self.__dict__ | {"_reach": _nowhere, "of_batch": name}
 
     def bind(self, kind: type[Enqueued[Any]], reach: Callable[[int], Reach]) -> EnqueueResults[Any]:
         """Give every result access to its job, by `reach` of its position. Returns itself.
@@ -71,8 +84,14 @@ class EnqueueResults(Sequence[E]):
     def batch(self) -> Any:
         """Return the batch that the jobs are in: a Batch, of AsyncQueuePool an AsyncBatch.
 
-        None if the call had neither `then` nor `into`.
+        None if the call had neither `then` nor `into`. Raises InvalidInputError if these results
+        were pickled or copied, which drops their access to the servers.
         """
+        if isinstance(self.of_batch, str):
+            raise InvalidInputError(
+                f"these results have no pool for batch {self.of_batch}, since they were pickled or "
+                "copied: use pool.batch(name)"
+            )
         return self.of_batch
 
     @property

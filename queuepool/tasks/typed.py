@@ -86,6 +86,10 @@ class TaskFunction(Generic[CallP, JobP, V_co, R_co]):
         """
         return Job(self.task.signature.bind(args, kwargs), task=self)
 
+    def __reduce__(self) -> str:
+        """Pickle by reference, as functions are: to where the decorated function is."""
+        return getattr(self, "__qualname__", self.name)
+
     def __repr__(self) -> str:
         return f"<task {self.name!r}: {getattr(self, '__qualname__', self.__wrapped__)}>"
 
