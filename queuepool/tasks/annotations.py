@@ -28,7 +28,7 @@ class Argument:
         self.text = conversion.is_text(annotation)
 
     def make(self, value: Any) -> Any:
-        """Return a value converted for the handler. Raises ValueError or TypeError."""
+        """Return a value converted for the handler. Raises whatever its type raises."""
         # For `id: str`, a number means its digits; a bool or a list is a mistake.
         if self.text and type(value) in (int, float):
             return str(value)

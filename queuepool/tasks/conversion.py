@@ -141,7 +141,7 @@ def _nodes(root: Any) -> Iterator[Any]:
 
 
 def by_msgspec(annotation: Any) -> Convert:
-    """Return a converter from JSON values to this type. It raises ValueError, TypeError."""
+    """Return a converter from JSON values to this type; it raises whatever the type raises."""
 
     def convert(value: Any) -> Any:
         return msgspec.convert(value, annotation, strict=False, str_keys=True, dec_hook=make_model)
@@ -150,7 +150,7 @@ def by_msgspec(annotation: Any) -> Convert:
 
 
 def by_pydantic(annotation: Any) -> Convert:
-    """Return a converter from JSON values to models. It raises ValueError for a mismatch."""
+    """Return a converter from JSON values to models; it raises whatever the models raise."""
     from pydantic import VERSION, TypeAdapter
 
     adapter = TypeAdapter(annotation)

@@ -3,6 +3,9 @@
     enqueue, if the task is registered        checks names, then whether values can be converted
     consumer                                  converts each value, or raises BadPayloadError
 
+A mismatch is whatever the code of a type raises, such as a `__post_init__`. Not so a JobError, such
+as the timeout of the handler that enqueues, or a lack of memory: these reach the caller.
+
 Only enqueue checks names: a job with extra or missing arguments comes from another version of the
 code, and a later attempt may run on the right one. Converters are prepared at first use, when every
 name that an annotation mentions exists.
@@ -16,13 +19,14 @@ from typing import Any
 
 import msgspec
 
-from queuepool.errors import BadPayloadError, InvalidInputError, UndecodableError
+from queuepool.errors import BadPayloadError, InvalidInputError, JobError, UndecodableError
 from queuepool.errors.escaping import shown
 from queuepool.tasks import conversion
 from queuepool.tasks.annotations import Annotations, Argument, context_parameter
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+_NO_MISMATCH = (JobError, MemoryError)
 
 Check = Callable[[Mapping[str, Any], bytes], None]
 
@@ -118,8 +122,10 @@ class Signature:
             try:
                 self._decoder.decode(envelope)
                 return
-            except (ValueError, TypeError, RecursionError):
-                pass  # check one by one: which one, and whether it is tolerable
+            except _NO_MISMATCH:
+                raise
+            except Exception:  # noqa: S110 - checked one by one below
+                pass  # which one, and whether it is tolerable
         elif not self._special:
             return
         try:
@@ -143,7 +149,9 @@ class Signature:
             return result
         try:
             return self._read_result(result)
-        except (ValueError, TypeError) as error:
+        except _NO_MISMATCH:
+            raise
+        except Exception as error:
             raise UndecodableError(
                 f"the result of task {self._task!r} does not match its return annotation: "
                 f"{_why(error)}. It is {shown(result)}; the job's status has the unconverted "
@@ -218,7 +226,9 @@ class Signature:
             return self._each(payload)
         try:
             form = msgspec.convert((payload,), self._form, strict=False, dec_hook=self._hook)
-        except (ValueError, TypeError):
+        except _NO_MISMATCH:
+            raise
+        except Exception:
             return self._each(payload)
         arguments: dict[str, Any] = form.payload
         return arguments if len(arguments) == len(payload) else payload | arguments
@@ -232,7 +242,9 @@ class Signature:
                 continue
             try:
                 arguments[name] = wanted.make(value)
-            except (ValueError, TypeError) as error:
+            except (*_NO_MISMATCH, RecursionError):
+                raise
+            except Exception as error:
                 raise BadPayloadError(
                     f"task {self._task!r}: argument {name!r} must be "
                     f"{conversion.shown_type(wanted.annotation)} and is {shown(value)}: "
@@ -255,6 +267,8 @@ def _listed(names: Any) -> str:
 
 def _why(error: Exception) -> str:
     text = str(error)
+    if not isinstance(error, (ValueError, TypeError)):  # of a type's own code
+        return f"{type(error).__name__}: {text}"[:500]
     details = getattr(error, "errors", None)
     if callable(details):  # of pydantic: several lines, with a link in each
         found = details(include_url=False, include_context=False, include_input=False)

@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool import BadPayloadError, InvalidInputError, JobContext, Registry
+from queuepool import BadPayloadError, InvalidInputError, JobContext, JobTimeoutError, Registry
+from queuepool.errors import UndecodableError
 from queuepool.protocol.codec import NO_OPTIONS, decode_envelope, encode_envelope, encode_tail
 from queuepool.tasks.signature import Signature
 
@@ -38,6 +39,19 @@ class Line:
     article: uuid.UUID
     price: Decimal
     count: int = 1
+
+
+@dataclass
+class Share:
+    """A type whose own code raises something other than ValueError."""
+
+    parts: int
+    each: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.parts < 0:
+            raise JobTimeoutError("just now")
+        self.each = 1 / self.parts
 
 
 class Address(TypedDict):
@@ -154,6 +168,9 @@ def test_texts_and_numbers_become_what_the_annotation_says(
         (list[int], [1, "x"], "`$[1]`"), (Customer, {"id": "x", "fullName": "A"}, "id: Input"),
         (Tag, {"text": "a"}, "at least 2"), (Customer | Tag, 5, "must be"),
         (dict[int, int], {"a": 1}, "must be"), (int, "9" * 5000, "must be int"),
+        (Share, {"parts": 0}, "ZeroDivisionError: "),
+        (list[Share], [{"parts": 0}], "ZeroDivisionError: "),
+        (Customer | Share, {"parts": 0}, "ZeroDivisionError: "),
     ],
     ids=lambda v: str(v)[:30],
 )  # fmt: skip
@@ -363,6 +380,27 @@ def test_results_are_what_the_function_is_annotated_to_return() -> None:
     )
     assert Signature("t", customer, None).read_result(None) is None
     assert Signature("t", nothing, None).read_result("something") == "something"
+
+
+def test_a_result_whose_type_raises_does_not_match() -> None:
+    def share() -> Share: ...  # type: ignore[empty-body]
+
+    with pytest.raises(UndecodableError, match="annotation: ZeroDivisionError: "):
+        Signature("t", share, None).read_result({"parts": 0})
+    with pytest.raises(JobTimeoutError, match="just now"):
+        Signature("t", share, None).read_result({"parts": -1})
+
+
+@pytest.mark.parametrize("annotation", [Share, Customer | Share])
+def test_the_timeout_of_a_handler_is_no_mismatch(annotation: Any) -> None:
+    signature = annotated(annotation)
+    payload = {"value": {"parts": -1}}
+    envelope = encode_envelope("t", payload, NO_OPTIONS, limit=10**6)
+
+    with pytest.raises(JobTimeoutError, match="just now"):
+        signature.check(payload, envelope)
+    with pytest.raises(JobTimeoutError, match="just now"):
+        received(signature, envelope)
 
 
 @pytest.mark.parametrize("make", [lambda a, /: a, lambda a, /, b: (a, b)])
