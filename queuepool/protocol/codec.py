@@ -16,13 +16,19 @@ from __future__ import annotations
 
 from binascii import unhexlify
 from collections.abc import Mapping
+from inspect import isasyncgen, isawaitable, iscoroutine, isgenerator
 from struct import Struct
 from struct import error as struct_error
 from typing import Annotated, Any
 
 import msgspec
 
-from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError
+from queuepool.errors import (
+    InvalidInputError,
+    PayloadTooLargeError,
+    PermanentError,
+    UndecodableError,
+)
 from queuepool.errors.escaping import shown
 from queuepool.errors.jobs import BadResultError
 from queuepool.models import ErrorRecord
@@ -210,10 +216,29 @@ def decode_envelope_after(body: bytes, group: bytes) -> Envelope:
         raise UndecodableError(f"the envelope of the job cannot be read: {error}") from error
 
 
+def _refuse_unrun(value: Any) -> None:
+    """Raise PermanentError for a coroutine or a generator, and close it."""
+    generator = isgenerator(value) or isasyncgen(value)
+    if not generator and not isawaitable(value):
+        return
+    if iscoroutine(value) or isgenerator(value):
+        value.close()  # else Python warns that it was never awaited
+    remedy = (
+        "return a list"
+        if generator
+        else "await it in the handler; if a decorator returned it, make its wrapper `async def`"
+    )
+    raise PermanentError(
+        f"the handler returned an object of type {type(value).__name__}, which nobody runs, so its "
+        f"work was not done: {remedy}"
+    )
+
+
 def encode_result(value: Any) -> bytes:
     """Return a handler's result as JSON, at most MAX_RESULT_BYTES.
 
-    Raises BadResultError when it is not serialisable or larger.
+    Raises BadResultError when it is not serialisable or larger, and PermanentError for what is
+    still to be run, as every attempt would return it.
     """
     try:
         result = _encoder.encode(value)
@@ -222,6 +247,7 @@ def encode_result(value: Any) -> bytes:
     except RecursionError:
         deep, odd, result = True, None, b""
     except (TypeError, ValueError, OverflowError) as error:
+        _refuse_unrun(value)
         # Without its cause, which may hold the result.
         raise BadResultError(f"the result is not JSON: {error}; return plain values") from None
     if deep:

@@ -191,7 +191,7 @@ class Registry:
             raise InvalidInputError(f"{shown(f)} is not a named function: use @task(name=...)")
         if "tier" in options:
             options["tier"] = check_tier(options["tier"])
-        is_async = inspect.iscoroutinefunction(f)
+        is_async = any(map(inspect.iscoroutinefunction, _run_by(f)))
         made = Task(name=name or own_name, function=f, is_async=is_async, **options)
         self.add(made)
         return TaskFunction(f, made)
@@ -210,6 +210,11 @@ class Registry:
                 f"@task on {shown(given)}, which is {kind}: decorate a function or an `async def`"
             )
         function: Callable[..., Any] = given
+        if any(map(_is_generator, _run_by(given))):
+            raise InvalidInputError(
+                f"@task on {_where(given)}, which is a generator function: nobody would iterate "
+                "over it; return a list, or enqueue a job per item"
+            )
         return function
 
     def add(self, task: Task) -> None:
@@ -258,6 +263,15 @@ class Registry:
 default_registry = Registry()
 task = default_registry.task
 hooks = default_registry.hooks
+
+
+def _run_by(function: Callable[..., Any]) -> tuple[Any, Any]:
+    """Return what a call runs: the function, or the `__call__` of an object."""
+    return function, type(function).__call__
+
+
+def _is_generator(function: Any) -> bool:
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
 
 
 def _same(a: Callable[..., Any], b: Callable[..., Any]) -> bool:

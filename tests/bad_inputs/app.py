@@ -143,6 +143,7 @@ _RETURNS: dict[str, Callable[[], object]] = {
     "odd keys": lambda: {(1, 2): 3},
 }
 RETURNS = tuple(_RETURNS)
+UNRUN = ("generator", "coroutine")  # dead at once
 
 
 @task(max_attempts=1)

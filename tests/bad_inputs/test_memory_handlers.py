@@ -41,7 +41,7 @@ def test_whatever_is_no_result_is_in_the_report(pool: MemoryPool, task: str, wha
 
     assert ended.state is JobState.DEAD
     assert ended.error is not None
-    assert ended.error.reason == "bad-result"
+    assert ended.error.reason == ("permanent" if what in app.UNRUN else "bad-result")
 
 
 @pytest.mark.parametrize(

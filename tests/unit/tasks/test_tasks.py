@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -71,6 +72,29 @@ def test_a_name_of_128_bytes_is_the_longest(registry: Registry) -> None:
     registry.task(name="ü" * 64)(lambda: None)
 
     assert registry.find("ü" * 64)
+
+
+def numbers() -> Iterator[int]:
+    yield 1
+
+
+async def numbers_async() -> AsyncIterator[int]:
+    yield 1
+
+
+class Numbers:
+    def __call__(self) -> Iterator[int]:
+        yield 1
+
+
+@pytest.mark.parametrize(
+    "given", [numbers, numbers_async, functools.partial(numbers), Numbers()], ids=repr
+)
+def test_a_generator_function_is_refused(registry: Registry, given: Any) -> None:
+    with pytest.raises(InvalidInputError, match="which is a generator function: nobody"):
+        registry.task(name="numbers")(given)
+
+    assert not list(registry)
 
 
 def test_something_without_a_name_needs_one(registry: Registry) -> None:

@@ -1,6 +1,10 @@
 """One execution: whatever a handler does, it ends as one outcome."""
 
+import functools
+import gc
 import json
+import re
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from time import monotonic
@@ -92,6 +96,53 @@ def test_a_value_is_not_kept_when_the_task_keeps_none(bench: Bench) -> None:
 def test_a_value_that_is_no_json_is_a_failure(bench: Bench, value: object) -> None:
     outcome = bench.run(lambda: value)
     assert (outcome.end, outcome.reason) == (End.RETRY, "bad-result")
+
+
+def plainly(function: Any) -> Any:
+    """Decorate an `async def` without awaiting it."""
+
+    @functools.wraps(function)
+    def wrapper() -> Any:
+        return function()
+
+    return wrapper
+
+
+async def never() -> None:
+    raise AssertionError("ran")
+
+
+async def never_iterated() -> AsyncIterator[int]:
+    yield 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("handler", "words"),
+    [
+        (plainly(never), "of type coroutine, which nobody runs, so its work was not done: await"),
+        (plainly(never_iterated), "of type async_generator, .* return a list"),
+        (lambda: (n for n in range(3)), "of type generator, .* return a list"),
+    ],
+    ids=["coroutine", "async generator", "generator"],
+)
+@pytest.mark.parametrize("timeout_s", [None, 60])
+def test_what_is_still_to_be_run_is_dead_at_once(
+    bench: Bench, handler: Any, words: str, timeout_s: float | None
+) -> None:
+    outcome = bench.run(handler, timeout_s=timeout_s, max_attempts=5)
+    gc.collect()  # where an unawaited coroutine would warn
+
+    assert (outcome.end, outcome.reason) == (End.BURY, "permanent")
+    assert re.search(words, error_of(outcome)["message"])
+
+
+def test_an_object_whose_call_is_async_is_awaited(bench: Bench) -> None:
+    class Adder:
+        async def __call__(self, n: int) -> int:
+            return n + 1
+
+    assert bench.run(Adder(), {"n": 1}).result == b"2"
 
 
 def test_a_wrong_call_of_the_handler_is_no_bad_result(bench: Bench) -> None:
