@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from consumer.core.jobs import ClaimedJob
-from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import id_text
 from queuepool.models.flows import BatchResult
 from queuepool.models.places import partition_at
 from queuepool.models.tenants import key_in, tenant_text
 from queuepool.protocol.batches import MARK
 from queuepool.tasks.batch_ref import ResultsOf, batch_of, results_of
+from queuepool.tasks.context import progress_bytes
 from queuepool.verbs.owner.verbs import Ownership
 
 Progress = dict[bytes, bytes]
-MAX_PROGRESS_BYTES = 256
 
 
 class RunContext:
@@ -83,7 +82,4 @@ class RunContext:
 
     def progress(self, text: str) -> None:
         """Publish progress: at most 256 bytes of UTF-8, the latest wins."""
-        if not isinstance(text, str):
-            raise InvalidInputError(f"progress takes text, not {type(text).__name__}")
-        raw = text.encode("utf-8", "replace")[:MAX_PROGRESS_BYTES]
-        self._progress[self._job.id] = raw
+        self._progress[self._job.id] = progress_bytes(text)

@@ -9,7 +9,7 @@ Both pools accept the same forms and options; here they become input of the Prod
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal, Required, TypeAlias
 
@@ -151,6 +151,12 @@ def _forms(
     trace: str | None,
     remember: bool,
 ) -> tuple[Defaults, Items, TaskOf]:
+    for given in (task, items):
+        if isinstance(given, AsyncIterable):
+            raise InvalidInputError(
+                "enqueue_many takes no async iterable: collect its items in a list first, or call "
+                "it for one chunk after another"
+            )
     if items is not None:
         if not isinstance(task, str) and not callable(task):
             raise InvalidInputError(

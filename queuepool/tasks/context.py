@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from queuepool.errors import InvalidInputError
 from queuepool.models.flows import BatchResult
 from queuepool.tasks.batch_ref import BatchRef
+
+MAX_PROGRESS_BYTES = 256
+
+
+def progress_bytes(text: object) -> bytes:
+    """Return progress as it is stored. Raises InvalidInputError for anything but text."""
+    if not isinstance(text, str):
+        raise InvalidInputError(f"progress takes text, not {type(text).__name__}")
+    return text.encode("utf-8", "replace")[:MAX_PROGRESS_BYTES]
 
 
 class JobContext(Protocol):

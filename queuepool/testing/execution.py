@@ -23,6 +23,7 @@ from queuepool.models.tenants import key_in, tenant_text
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.tasks.batch_ref import ResultsOf, batch_of, results_of
+from queuepool.tasks.context import progress_bytes
 from queuepool.tasks.outcome import is_last, record_of
 from queuepool.tasks.registry import Registry, Task
 from queuepool.telemetry import running
@@ -95,7 +96,8 @@ class Context:
 
     def progress(self, text: str) -> None:
         """Publish progress, at once."""
-        self._owned.run(own.progress(self._owned.ownership, {self._job.job_id: text.encode()}))
+        news = {self._job.job_id: progress_bytes(text)}
+        self._owned.run(own.progress(self._owned.ownership, news))
 
 
 def _is_cancelled(error: BaseException, owned: OwnedPartition, job_id: str) -> bool:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from queuepool.client.pool import QueuePool
-from queuepool.errors import FencedError, UnavailableError
+from queuepool.errors import FencedError, InvalidInputError, UnavailableError
 from queuepool.models import ErrorRecord, JobState
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol import codec
@@ -107,6 +107,11 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
     Timeouts only apply to async handlers. Limits hold no job back. Raises UnavailableError if a
     partition is owned by someone else.
     """
+    if not isinstance(pool, QueuePool):
+        raise InvalidInputError(
+            f"run_jobs takes a QueuePool, not {type(pool).__name__}: pass the pool whose asyncio() "
+            "this is, which has the same jobs"
+        )
     if any(task.is_async for task in pool.producer.registry):
         refuse_a_running_loop()
     ended: list[Ended] = []

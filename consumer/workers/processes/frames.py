@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Generic, TypeAlias, TypeVar
 import msgspec
 
 from consumer.core.jobs import End
-from consumer.workers.context import MAX_PROGRESS_BYTES
 from queuepool.protocol.codec import MAX_PAYLOAD_BYTES, MAX_RESULT_BYTES
 from queuepool.protocol.unreadable import UNREADABLE
+from queuepool.tasks.context import MAX_PROGRESS_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

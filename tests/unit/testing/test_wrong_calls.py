@@ -1,0 +1,48 @@
+"""Wrong calls of the pool in memory: the errors that a real pool and a consumer give."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from queuepool import InvalidInputError, JobContext, Registry
+from queuepool.testing import MemoryPool, run_jobs
+
+KEY = "orders"
+
+
+def test_progress_that_is_no_text_is_refused_as_by_a_consumer(
+    pool: MemoryPool, registry: Registry
+) -> None:
+    @registry.task(max_attempts=1)
+    def count(ctx: JobContext) -> None:
+        ctx.progress(5)  # type: ignore[arg-type]
+
+    pool.enqueue(count.job(), partition_key=KEY)
+
+    with pytest.raises(InvalidInputError, match="progress takes text, not int"):
+        run_jobs(pool).raise_errors()
+
+
+def test_an_asyncio_pool_is_refused_with_the_remedy(pool: MemoryPool) -> None:
+    with pytest.raises(InvalidInputError, match="run_jobs takes a QueuePool, not AsyncQueuePool"):
+        run_jobs(pool.asyncio())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_async_iterable_is_refused_with_the_remedy(
+    pool: MemoryPool, registry: Registry, named: bool
+) -> None:
+    @registry.task
+    def see(n: int) -> None: ...
+
+    async def items() -> AsyncIterator[Any]:
+        yield {"n": 1} if named else see.job(n=1)
+
+    async def enqueue(given: Any) -> None:
+        async with pool.asyncio() as asynchronous:
+            await asynchronous.enqueue_many(*given, partition_key=KEY)
+
+    with pytest.raises(InvalidInputError, match="takes no async iterable: collect"):
+        asyncio.run(enqueue((see, items()) if named else (items(),)))
