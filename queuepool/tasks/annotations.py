@@ -97,12 +97,17 @@ class Annotations:
 def context_parameter(parameters: list[Parameter]) -> str | None:
     """Return the name of the parameter that receives the context, if any."""
     for parameter in parameters:
-        note = parameter.annotation
-        if any(map(_is_context, (note, *getattr(note, "__args__", ())))):
+        if is_for_context(parameter):
             return parameter.name
-        if parameter.name == "ctx" and note is Parameter.empty:
+        if parameter.name == "ctx" and parameter.annotation is Parameter.empty:
             return parameter.name
     return None
+
+
+def is_for_context(parameter: Parameter) -> bool:
+    """Return whether a parameter is annotated as the context."""
+    note = parameter.annotation
+    return any(map(_is_context, (note, *getattr(note, "__args__", ()))))
 
 
 def _is_context(note: Any) -> bool:

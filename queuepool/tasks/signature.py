@@ -22,7 +22,7 @@ import msgspec
 from queuepool.errors import BadPayloadError, InvalidInputError, JobError, UndecodableError
 from queuepool.errors.escaping import shown
 from queuepool.tasks import conversion
-from queuepool.tasks.annotations import Annotations, Argument, context_parameter
+from queuepool.tasks.annotations import Annotations, Argument, context_parameter, is_for_context
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -57,12 +57,7 @@ class Signature:
             ) from None
         self.context = context or context_parameter(parameters)
         own = [p for p in parameters if p.name != self.context]
-        for parameter in own:
-            if parameter.kind is Parameter.POSITIONAL_ONLY and parameter.default is Parameter.empty:
-                raise InvalidInputError(
-                    f"task {task!r}: its parameter {parameter.name!r} is positional-only, but "
-                    "payload fields are passed by name: move it after the `/`"
-                )
+        self._refuse_unfillable(own)
         self._parameters = {p.name: p for p in own if p.kind in _NAMED}
         self.names = frozenset(self._parameters)
         self._needed = frozenset(
@@ -78,6 +73,28 @@ class Signature:
         self._exact: dict[str, Any] = {}
         self._read_result: conversion.Convert | None = None
         self.convert: Callable[[dict[str, Any]], dict[str, Any]] | None = self._first_convert
+
+    def _refuse_unfillable(self, own: list[Parameter]) -> None:
+        task = self._task
+        if own and own[0].name == "self" and _is_in_a_class(self._function):
+            raise InvalidInputError(
+                f"task {task!r} is a method, and a job has no object for its `self`: make it a "
+                "function, or register the method of an object: task(obj.method)"
+            )
+        for parameter in own:
+            if parameter.default is not Parameter.empty:
+                continue
+            name = parameter.name
+            if parameter.kind is Parameter.POSITIONAL_ONLY:
+                raise InvalidInputError(
+                    f"task {task!r}: its parameter {name!r} is positional-only, but "
+                    "payload fields are passed by name: move it after the `/`"
+                )
+            if parameter.kind in _NAMED and is_for_context(parameter):
+                raise InvalidInputError(
+                    f"task {task!r}: {self.context!r} receives the context, so nothing can fill "
+                    f"{name!r}, which is a JobContext, too: remove it, or give it a default"
+                )
 
     @property
     def task(self) -> str:
@@ -259,6 +276,11 @@ def _typed_dict(fields: dict[str, Any]) -> Any:
     from typing import TypedDict
 
     return TypedDict("Arguments", fields, total=False)  # type: ignore[operator]
+
+
+def _is_in_a_class(function: Callable[..., Any]) -> bool:
+    home = getattr(function, "__qualname__", "").rpartition(".")[0]
+    return bool(home) and not home.endswith("<locals>")
 
 
 def _listed(names: Any) -> str:

@@ -412,3 +412,22 @@ def test_positional_only_parameters_are_refused_at_the_registration(make: Any) -
 def test_a_function_without_a_signature_is_refused_at_the_registration() -> None:
     with pytest.raises(InvalidInputError, match="no readable signature"):
         Registry().task(name="t")(max)
+
+
+def test_a_second_context_is_refused_unless_it_can_be_left_out() -> None:
+    def handler(ctx: JobContext, again: JobContext) -> None: ...
+
+    def inner(ctx: JobContext, outer: JobContext | None = None) -> None: ...
+
+    with pytest.raises(InvalidInputError, match="nothing can fill 'again'"):
+        Registry().task(handler)
+    assert Registry().task(inner).name == "inner"
+
+
+def test_a_method_is_refused_in_its_class_and_taken_from_an_object() -> None:
+    class Mailer:
+        def send(self, to: str) -> None: ...
+
+    with pytest.raises(InvalidInputError, match="a job has no object for its `self`"):
+        Registry().task(Mailer.send)
+    assert Registry().task(Mailer().send).name == "send"
