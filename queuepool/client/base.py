@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Generic, Self, TypeVar
 
@@ -39,10 +40,6 @@ from queuepool.tasks.job import Job
 from queuepool.tasks.registry import Registry, default_registry
 
 P = TypeVar("P")
-_RESULTS: Mapping[str, type[EnqueueResults[Any]]] = {
-    "all": EnqueueResults,
-    "failures": FailureResults,
-}
 
 
 class BasePool(Generic[P]):
@@ -105,13 +102,13 @@ class BasePool(Generic[P]):
     ) -> tuple[Sender, Iterator[Chunk], OpenChunks, calls.TaskOf]:
         """Return the sender of a bulk call, and what calls.many returns."""
         wait_s = check_wait("wait_when_full_s", wait_when_full_s)
-        if results not in _RESULTS:
+        if results not in ("all", "failures"):
             raise InvalidInputError(f'results={shown(results)}: use "all" or "failures"')
-        kind, whole = _RESULTS[results], results == "all"
-        sender = replace(self._sender(durability), wait_when_full_s=wait_s, new_results=kind)
-        return sender, *calls.many(
-            self.producer, task, items, partition_key, remember=whole, **options
-        )
+        kept: dict[int, int] | None = None if results == "all" else {}
+        new_results = EnqueueResults if kept is None else partial(FailureResults[Any], kept)
+        sender = self._sender(durability)
+        sender = replace(sender, wait_when_full_s=wait_s, new_results=new_results)
+        return sender, *calls.many(self.producer, task, items, partition_key, kept=kept, **options)
 
     def _many_in_batch(
         self,

@@ -126,18 +126,18 @@ def many(
     tenant: str | None = None,
     numbers: Numbers | None = None,
     trace: str | None = None,
-    remember: bool = True,
+    kept: dict[int, int] | None = None,
     spread: int = 1,
     **options: Any,
 ) -> tuple[Iterator[Chunk], OpenChunks, TaskOf]:
     """Return the chunks of an enqueue_many call, and the task of each position.
 
     In between: filled with chunks of jobs that were consumed but not yet yielded. trace: the
-    traceparent of the call. remember: the task of each job, at 2 bytes a job. spread: over how many
-    slots the group is spread.
+    traceparent of the call. kept: where the task of each position is remembered, until the caller
+    drops it; None: of all, at 2 bytes a job. spread: over how many slots the group is spread.
     """
     common = _common("enqueue_many", options) | {"unique": unique}
-    defaults, jobs, task_of = _forms(producer, task, items, common, trace, remember)
+    defaults, jobs, task_of = _forms(producer, task, items, common, trace, kept)
     held: OpenChunks = {}
     chunks = producer.chunks(defaults, jobs, partition_key, held, tenant, numbers, spread)
     return chunks, held, task_of
@@ -149,7 +149,7 @@ def _forms(
     items: Items | None,
     call: dict[str, Any],
     trace: str | None,
-    remember: bool,
+    kept: dict[int, int] | None,
 ) -> tuple[Defaults, Items, TaskOf]:
     for given in (task, items):
         if isinstance(given, AsyncIterable):
@@ -174,7 +174,7 @@ def _forms(
         return traced(producer.defaults(name, **call), trace)
 
     for_task("-")  # a bad option is rejected before the first item is consumed
-    jobs = _JobsOfTasks(task, producer, remember)
+    jobs = _JobsOfTasks(task, producer, kept)
     call_only = Defaults(
         task="", of=None, tier=Tier.DEFAULT, limits=producer.limits, for_task=for_task
     )
@@ -205,23 +205,30 @@ def _own(job: Job[Any]) -> dict[str, Any]:
 
 
 class _JobsOfTasks:
-    """A pass over jobs of any tasks; remembers each one's task for the results, 2 bytes a job."""
+    """A pass over jobs of any tasks; remembers each one's task for the results, as a number.
 
-    def __init__(self, jobs: Iterable[Job[Any]], producer: Producer, remember: bool) -> None:
-        self._jobs, self._producer, self._remember = jobs, producer, remember
+    kept: by position; the results drop what they do not keep. None: of all, 2 bytes a job.
+    """
+
+    def __init__(
+        self, jobs: Iterable[Job[Any]], producer: Producer, kept: dict[int, int] | None
+    ) -> None:
+        self._jobs, self._producer = jobs, producer
         self._numbers: dict[Any, int] = {}
-        self._of = array("H")
+        self._of: array[int] | dict[int, int] = array("H") if kept is None else kept
 
     def __iter__(self) -> Iterator[Job[Any]]:
-        for job in self._jobs:
+        of = self._of
+        for position, job in enumerate(self._jobs):
             task = getattr(job, "task", None)  # a plain payload has none, and is rejected later
-            if self._remember:
-                self._of.append(self._numbers.setdefault(task, len(self._numbers)))
+            number = self._numbers.setdefault(task, len(self._numbers))
+            if isinstance(of, dict):
+                of[position] = number
+            else:
+                of.append(number)
             yield job
 
     def task_of(self, position: int) -> Task | None:
         """Return the task of a job if it is known in this process."""
-        if not self._remember:
-            return None
         task = list(self._numbers)[self._of[position]]
         return self._producer.registry.find(task) if isinstance(task, str) else task.task

@@ -161,10 +161,12 @@ class FailureResults(EnqueueResults[E]):
     """The results of `enqueue_many(..., results="failures")`: of jobs not newly enqueued, in order.
 
     `jobs` and `accepted` count all. The memory it takes depends on the others only.
+    tasks: the task of each position, which is dropped with its result.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tasks: dict[int, int] | None = None) -> None:
         super().__init__()
+        self._tasks = {} if tasks is None else tasks
         self._kept: dict[int, tuple[bytes, int, int]] = {}  # by position: id, partition, code
         self._accepted = 0
 
@@ -176,11 +178,12 @@ class FailureResults(EnqueueResults[E]):
         An interruption may come between any two steps: a job may then be counted as accepted, which
         it is, and as what it was before, but never as neither.
         """
-        kept = self._kept
+        kept, tasks = self._kept, self._tasks
         for position, job_id, code in zip(positions, ids, codes, strict=True):
             if code == ACCEPTED:
                 self._accepted += 1
                 kept.pop(position, None)
+                tasks.pop(position, None)
             else:
                 kept[position] = job_id, partition, code
 

@@ -64,7 +64,7 @@ class Sender:
     config: PoolConfig
     confirmation: Confirmation
     wait_when_full_s: float = 0.0
-    new_results: type[EnqueueResults[Any]] = EnqueueResults
+    new_results: Callable[[], EnqueueResults[Any]] = EnqueueResults
 
     def one(self, chunk: Chunk) -> Steps[Enqueued]:
         """Send a chunk of one job; return its result. Usually in one call.

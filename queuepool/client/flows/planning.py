@@ -111,7 +111,6 @@ def _chunks(producer: Producer, step: Step, numbers: Numbers) -> tuple[Iterator[
         step.partition_key,
         tenant=step.job.tenant,
         numbers=numbers,
-        remember=False,
         **step.job.options(),
     )
     return map(numbers.mark, map(refuse_unique, chunks)), held

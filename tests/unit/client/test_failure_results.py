@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import tracemalloc
+from datetime import date
+from decimal import Decimal
 
 import pytest
 
 from queuepool import EnqueueStatus, InvalidInputError, Job, QueueFullError, Registry
-from queuepool.testing import MemoryPool
+from queuepool.testing import MemoryPool, run_jobs
 
 
 @pytest.fixture
@@ -77,3 +79,37 @@ def test_what_it_takes_is_what_is_on_its_way(pool: MemoryPool) -> None:
 def test_another_word_is_refused_before_the_first_job(pool: MemoryPool) -> None:
     with pytest.raises(InvalidInputError, match='"all" or "failures"'):
         pool.enqueue_many("send", iter(()), partition_key="a", results="some")  # type: ignore[call-overload]  # that is it
+
+
+def test_the_handles_convert_results_as_those_of_all_do(pool: MemoryPool) -> None:
+    registry = pool.producer.registry
+
+    @registry.task
+    def price(x: int) -> Decimal:
+        return Decimal("1.10")
+
+    @registry.task
+    def day(x: int) -> date:
+        return date(2026, 11, 27)
+
+    jobs = [price.job(x=1).with_options(job_id="p"), day.job(x=1).with_options(job_id="d")]
+    pool.enqueue_many(jobs, partition_key="a")
+    run_jobs(pool)
+    mixed = [price.job(x=0), *jobs, day.job(x=0)]
+
+    results = pool.enqueue_many(mixed, partition_key="a", results="failures")
+
+    assert [one.job.result() for one in results] == [Decimal("1.10"), date(2026, 11, 27)]
+
+
+@pytest.mark.thorough
+def test_the_tasks_of_jobs_that_were_newly_enqueued_are_dropped(pool: MemoryPool) -> None:
+    tracemalloc.start()
+    jobs = (Job({"to": n}, task="send") for n in range(15_000))
+    results = pool.enqueue_many(jobs, partition_key="a", results="failures")
+    of_calls = tracemalloc.Filter(True, "*/client/calls.py")
+    found = tracemalloc.take_snapshot().filter_traces([of_calls]).statistics("filename")
+    tracemalloc.stop()
+
+    assert results.accepted == 15_000
+    assert sum(one.size for one in found) < 250_000, "bytes; the tasks of all would take 1 MB"
