@@ -32,7 +32,8 @@ from queuepool.errors import (
 from queuepool.errors.escaping import shown
 from queuepool.errors.jobs import BadResultError
 from queuepool.models import ErrorRecord
-from queuepool.protocol.lossless import find_lost, is_deeper, plain_model
+from queuepool.protocol.lossless import find_lost, is_deeper
+from queuepool.protocol.models import plain_model
 from queuepool.protocol.unreadable import UNREADABLE
 from queuepool.routing.slots import MAX_GROUP_BYTES
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from queuepool.protocol.models import plain_model
+
 _WITHOUT_FLOATS = frozenset((str, int, bool, type(None), bytes))
 _HOLDERS = frozenset((dict, list, tuple))
 _OFFSET = re.compile(rb':\d\d(?:\.\d{1,6})?[+-]\d\d:\d\d"')
@@ -21,13 +23,6 @@ _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 Place = tuple[Any, Any, Any]  # (plain values, what they stand for, the place that holds it)
-
-
-def plain_model(value: Any) -> Any:
-    """Return a pydantic model as plain values; the hook for types that msgspec does not know."""
-    if hasattr(type(value), "__pydantic_serializer__") and hasattr(value, "model_dump"):
-        return value.model_dump(mode="json", round_trip=True)
-    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
 
 
 def is_deeper(document: bytes, levels: int) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.protocol.codec import MAX_UNIQUE_BYTES
-from queuepool.protocol.lossless import plain_model
+from queuepool.protocol.models import plain_model
 from queuepool.tasks.limiting import JobLimits
 from queuepool.tasks.options import is_number
 from queuepool.tasks.signature import Signature

@@ -16,7 +16,7 @@ from queuepool.errors import InvalidInputError, QueuePoolError
 from queuepool.errors.escaping import stored_text
 from queuepool.models import Schedule, ScheduleStatus
 from queuepool.models.schedules import MAX_SCHEDULES, Fired
-from queuepool.protocol.lossless import plain_model
+from queuepool.protocol.models import plain_model
 from queuepool.protocol.unreadable import UNREADABLE
 from queuepool.verbs import Verb, number
 from queuepool.verbs.producer.verbs import Full, Settled, read_enqueue
