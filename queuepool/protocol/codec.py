@@ -244,7 +244,7 @@ def encode_result(value: Any) -> bytes:
     try:
         result = _encoder.encode(value)
         deep = is_deeper(result, MAX_NESTING)
-        odd = None if deep else find_lost(value, result)
+        odd = None if deep else find_lost(value, result, named=False)
     except RecursionError:
         deep, odd, result = True, None, b""
     except (TypeError, ValueError, OverflowError) as error:

@@ -42,21 +42,29 @@ def is_deeper(document: bytes, levels: int) -> bool:
     return left != b""
 
 
-def find_lost(value: Any, document: bytes) -> str | None:
+def find_lost(value: Any, document: bytes, named: bool = True) -> str | None:
     """Return what its JSON document does not say of a value, and what to do; None: nothing.
 
-    The encoder writes NaN as null, which would be read as None. Flat values of plain types are
-    told by these; of others, documents without a sign of such things cost no look at the value.
+    The encoder writes NaN as null, which would be read as None, and as a key as "nan". Flat values
+    of plain types are told by these; of others, documents without a sign of such things cost no
+    look at the value. named: the outermost keys are names of arguments, thus texts.
     """
-    if type(value) is dict and _WITHOUT_FLOATS.issuperset(map(type, value.values())):
+    if (
+        type(value) is dict
+        and _WITHOUT_FLOATS.issuperset(map(type, value.values()))
+        and (named or _lost_key(value) is None)
+    ):
         return None
     find = document.find  # `in` takes twice as long
     signed = find(b"+") >= 0 or find(b"-") >= 0
-    if find(b"null") < 0 and not (signed and _OFFSET.search(document)):
+    odd = find(b"null") >= 0 or find(b'nan":') >= 0 or find(b'inf":') >= 0
+    if not odd and not (signed and _OFFSET.search(document)):
         return None
     waiting: list[Place] = [((value,), None, None)]
     for place in waiting:  # it grows
         holder = place[0]
+        if why := _lost_key(holder):
+            return f"{_shown(*place[1:])} has a key that {why}"
         for found in holder.values() if type(holder) is dict else holder:
             kind = type(found)
             if kind in _WITHOUT_FLOATS:
@@ -71,6 +79,12 @@ def find_lost(value: Any, document: bytes) -> str | None:
 
 def _opened(value: Any) -> Any:
     return msgspec.to_builtins(value, builtin_types=(datetime, time), enc_hook=plain_model)
+
+
+def _lost_key(holder: Any) -> str | None:
+    if type(holder) is not dict or _WITHOUT_FLOATS.issuperset(map(type, holder)):
+        return None
+    return next(filter(None, map(_why_lost, holder)), None)
 
 
 def _why_lost(value: Any) -> str | None:

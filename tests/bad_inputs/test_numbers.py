@@ -12,11 +12,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from queuepool import InvalidInputError
+from queuepool.errors.jobs import BadResultError
 from queuepool.protocol import codec
 from queuepool.tasks.job import Job
 from tests.bad_inputs.conftest import MakePool
 
 NAN = float("nan")
+ODD = datetime(1930, 1, 1, tzinfo=timezone(timedelta(minutes=19, seconds=32)))
 PLAIN = st.none() | st.booleans() | st.integers() | st.text() | st.floats()
 VALUES = st.recursive(
     PLAIN,
@@ -46,6 +48,9 @@ class Row:
         ({"row": Row(NAN)}, r"row\.price is nan"),
         ({"some": {NAN}}, r"some\[0\] is nan"),
         (MappingProxyType({"price": NAN}), "price is nan"),
+        ({"rates": {NAN: 1}}, "rates has a key that is nan"),
+        ({"rates": [{"a": {1: 1, -math.inf: 2}}]}, r"rates\[0\]\.a has a key that is -inf"),
+        ({"row": Row(1.0), "days": {ODD: 1}}, "days has a key that is 0:19:32 from UTC"),
     ],
 )
 def test_a_payload_is_refused_by_the_name_of_its_field(
@@ -131,3 +136,9 @@ def test_a_result_has_a_greatest_size(spare: int) -> None:
     else:
         with pytest.raises(InvalidInputError, match="reference"):
             codec.encode_result(text)
+
+
+@pytest.mark.parametrize("key", [NAN, math.inf, ODD])
+def test_a_result_with_such_a_key_is_refused(key: Any) -> None:
+    with pytest.raises(BadResultError, match="it has a key that is"):
+        codec.encode_result({key: 1, "a": 2})
