@@ -20,7 +20,7 @@ CELLS = st.text(st.characters(codec="utf-8"), max_size=6) | st.sampled_from(
     ["a", "b", ",", '"', '""', "\r\n", "\n", "\r", "\x00", "{", '{"a":', "NaN", "1e999", "[]"]
 )
 FILES = st.lists(CELLS, max_size=30).map("".join)
-FORMATS = st.sampled_from(["csv", "jsonl"])
+FORMATS = st.sampled_from(["csv", "tsv", "jsonl"])
 
 
 def read(lines: Iterable[str], form: str) -> tuple[list[Row], RowError | None]:
@@ -96,3 +96,34 @@ def test_bulk_names_the_line_of_a_row_that_is_no_json_and_enqueues_nothing(
     assert "line 2" in shell.err
     with QueuePool.from_env() as pool:
         assert pool.group("g").status().total == 0
+
+
+@pytest.mark.parametrize("text", ["", ";;", '"', "\n", "\0", "tabs"])
+def test_bulk_names_a_delimiter_that_cannot_be_one(
+    text: str, shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        shell.run("bulk", "rows.csv", "--task", "work", "--key", "g", f"--delimiter={text}")
+
+    assert ended.value.code == Exit.USAGE
+    assert "cannot separate fields: use one character" in capsys.readouterr().err
+
+
+def test_bulk_takes_the_delimiter_that_an_error_recommends(shell: Shell) -> None:
+    Path("rows.csv").write_text("a;b\n1;2\n")
+    words = ("bulk", "rows.csv", "--task", "work", "--key", "g")
+
+    assert shell.run(*words) == Exit.USAGE
+    assert "Use --delimiter ';' to split it" in shell.err
+    assert shell.run(*words, "--delimiter", ";") == Exit.OK
+
+    assert "1 jobs enqueued" in shell.err
+
+
+def test_bulk_refuses_a_delimiter_of_json_lines(shell: Shell) -> None:
+    Path("rows.jsonl").write_text("{}\n")
+
+    code = shell.run("bulk", "rows.jsonl", "--task", "work", "--key", "g", "--delimiter", "tab")
+
+    assert code == Exit.USAGE
+    assert "JSON Lines have no delimiter" in shell.err

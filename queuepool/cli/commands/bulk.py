@@ -25,11 +25,11 @@ from queuepool.cli.rows.enqueueing import (
     payload_check,
 )
 from queuepool.cli.rows.row_ids import RowId
-from queuepool.cli.rows.rows import guess_format, open_rows, read_rows
+from queuepool.cli.rows.rows import FORMATS, guess_format, open_rows, read_rows
 from queuepool.cli.rows.unique_keys import unique_by
 from queuepool.client.group import TaskGroup
 from queuepool.errors import ScriptError
-from queuepool.errors.escaping import typed
+from queuepool.errors.escaping import shown, typed
 from queuepool.models import Durability, GroupStatus, Tier
 from queuepool.models.places import DEFAULT_POOL, check_pool
 from queuepool.partitions.partition import Partition
@@ -37,7 +37,7 @@ from queuepool.tasks.limiting import limits_of
 from queuepool.telemetry import printing
 
 DESCRIPTION = """\
-Enqueue a job for each row of a CSV file with a header (fields are strings) or each
+Enqueue a job for each row of a CSV or TSV file with a header (fields are strings) or each
 object of a JSON Lines file. The file is checked first: if a row is invalid, nothing is enqueued.
 """
 
@@ -87,7 +87,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--wait", action="store_true", help="wait until all jobs have ended")
     add("--timeout", type=duration, metavar="TIME", help="of --wait")
-    add("--format", choices=("csv", "jsonl"), help="default: from the file's extension")
+    add("--format", choices=FORMATS, help="default: from the file's extension")
+    add(
+        "--delimiter",
+        type=_delimiter,
+        metavar="CHAR",
+        help="between the fields of CSV, such as ';' or tab (default: a comma; of TSV, a tab)",
+    )
     add("--tier", choices=[tier.name.lower() for tier in Tier])
     add("--delay", type=duration, metavar="TIME", help="delay before the jobs may run")
     add("--expires", type=duration, metavar="TIME", help="jobs not started within this time expire")
@@ -108,11 +114,23 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _delimiter(text: str) -> str:
+    """Return the typed character between fields."""
+    character = "\t" if text in ("tab", "\\t") else text
+    if len(character) != 1 or character in '"\r\n\0':
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)} cannot separate fields: use one character, such as ';', or tab"
+        )
+    return character
+
+
 def run(arguments: argparse.Namespace) -> Exit:
     """Enqueue the rows, wait if requested, and print a summary."""
     if arguments.unique is None and (arguments.until or arguments.on_conflict):
         raise CommandError("--until and --on-conflict need --unique COLUMN", Exit.USAGE)
     form = arguments.format or guess_format(arguments.file)
+    if arguments.delimiter and form == "jsonl":
+        raise CommandError("--delimiter is for CSV: JSON Lines have no delimiter", Exit.USAGE)
     name = DEFAULT_POOL if arguments.pool is None else check_pool(arguments.pool)
     with open_pool() as pool:
         id_of, unique_of = _ids_for(arguments), unique_by(arguments.unique)
@@ -126,7 +144,8 @@ def run(arguments: argparse.Namespace) -> Exit:
         group = pool.group(key_of(arguments.key), tenant=arguments.tenant)
         before = group.status()
         with open_rows(arguments.file) as lines, _progress(total) as advance:
-            rows = checked(read_rows(lines, form), check, id_of, unique_of, arguments.skip)
+            read = read_rows(lines, form, arguments.delimiter)
+            rows = checked(read, check, id_of, unique_of, arguments.skip)
             tally = enqueue(pool, rows, arguments, advance)
         summary = _summary(arguments, group, tally, time.monotonic() - started)
         if not arguments.json:

@@ -49,7 +49,8 @@ def check_file(
         try:
             if arguments.id is None:  # no row can be without one
                 id_of = _no_id
-            total = sum(1 for _ in checked(read_rows(lines, form), check, id_of, unique_of))
+            rows = read_rows(lines, form, arguments.delimiter)
+            total = sum(1 for _ in checked(rows, check, id_of, unique_of))
         except RowError as error:
             error.add_note(f"nothing of {name} was enqueued")
             raise

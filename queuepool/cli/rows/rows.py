@@ -1,4 +1,4 @@
-"""Rows of a file as payloads: CSV with a header, or JSON lines. Nothing is silently dropped.
+"""Rows of a file as payloads: CSV or TSV with a header, or JSON lines. Nothing is silently dropped.
 
 An invalid row is an error that names its line: a bulk action that silently loses a row is worse
 than one that does not start.
@@ -20,6 +20,8 @@ from queuepool.settings import strict_json
 Payload = dict[str, Any]
 Row = tuple[int, Payload]
 _MAX_ROW = 32 * 1024**2  # characters, of all lines of a row
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+FORMATS = (*_DELIMITERS, "jsonl")
 _MAX_FIELD = 16 * 1024**2  # the limit of a payload is far lower, with a clearer message
 
 
@@ -32,14 +34,15 @@ class RowError(InvalidInputError):
 
 
 def guess_format(name: str) -> str:
-    """Return csv or jsonl from a file's name. Raises InvalidInputError."""
+    """Return one of FORMATS from a file's name. Raises InvalidInputError."""
     suffix = Path(name).suffix.lower()
-    if suffix in (".csv", ".tsv"):
-        return "csv"
+    if suffix[1:] in _DELIMITERS:
+        return suffix[1:]
     if suffix in (".jsonl", ".ndjson", ".json"):
         return "jsonl"
     raise InvalidInputError(
-        f"{name}: cannot tell whether it is CSV or JSON Lines. Use --format csv or --format jsonl"
+        f"{name}: cannot tell whether it is CSV, TSV or JSON Lines. Use --format csv, "
+        "--format tsv or --format jsonl"
     )
 
 
@@ -55,10 +58,14 @@ def open_rows(name: str) -> TextIO:
         raise InvalidInputError(f"{shown(name)} cannot be read: {why}") from error
 
 
-def read_rows(lines: Iterable[str], form: str) -> Iterator[Row]:
-    """Yield (line, payload) of each row; form is csv or jsonl. Raises RowError for a bad one."""
+def read_rows(lines: Iterable[str], form: str, delimiter: str | None = None) -> Iterator[Row]:
+    """Yield (line, payload) of each row. Raises RowError for a bad one.
+
+    form: one of FORMATS. delimiter: of the fields; None for that of the format, whose header must
+    then look as if it were the right one.
+    """
     bounded = _Lines(lines)
-    rows = _csv_rows(bounded) if form == "csv" else _json_rows(bounded)
+    rows = _json_rows(bounded) if form == "jsonl" else _csv_rows(bounded, form, delimiter)
     line = 0
     try:
         for line, payload in rows:
@@ -116,22 +123,22 @@ class _Lines:
         return line
 
 
-def _csv_rows(lines: _Lines) -> Iterator[Row]:
+def _csv_rows(lines: _Lines, form: str, delimiter: str | None) -> Iterator[Row]:
     csv.field_size_limit(_MAX_FIELD)
-    reader = csv.reader(lines, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter or _DELIMITERS[form], strict=True)
     header: list[str] | None = None
     line = 1
     try:
         for fields in reader:
             if header is None:
-                header = _check_header(fields)
+                header = _check_header(fields, None if delimiter else _DELIMITERS[form])
             elif fields:  # the reader returns [] for an empty line
                 if len(fields) != len(header):
                     raise RowError(
                         line,
                         f"{len(fields)} fields, but the header has {len(header)} "
-                        f"({', '.join(header)[:200]}). Quote fields that contain commas or line "
-                        "breaks",
+                        f"({', '.join(header)[:200]}). Quote fields that contain delimiters or "
+                        "line breaks",
                     )
                 yield line, dict(zip(header, fields, strict=True))
             elif len(header) == 1:
@@ -144,14 +151,27 @@ def _csv_rows(lines: _Lines) -> Iterator[Row]:
         raise RowError(1, "the file is empty; the first line must name the fields")
 
 
-def _check_header(fields: list[str]) -> list[str]:
+def _check_header(fields: list[str], guessed: str | None) -> list[str]:
+    """Return the names of the fields. guessed: the delimiter, unless it was given."""
     header = [field.strip() for field in fields]
     if not header or not all(header):
         raise RowError(1, "the header has a field without a name")
+    if guessed is not None and len(header) == 1:
+        other = next((one for one in ",;\t" if one != guessed and one in header[0]), None)
+        if other is not None:
+            raise RowError(
+                1,
+                f"the header {shown(header[0])} is one field. Use --delimiter {_named(other)} to "
+                f"split it, or --delimiter {_named(guessed)} if this is the name of one column",
+            )
     twice = {name for name in header if header.count(name) > 1}
     if twice:
         raise RowError(1, f"the header names {', '.join(sorted(twice))[:200]} more than once")
     return header
+
+
+def _named(delimiter: str) -> str:
+    return "tab" if delimiter == "\t" else f"'{delimiter}'"
 
 
 def _json_rows(lines: _Lines) -> Iterator[Row]:

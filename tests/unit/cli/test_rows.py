@@ -15,8 +15,9 @@ from queuepool.errors import InvalidInputError
 CELLS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=8)
 
 
-def payloads(text: str, form: str = "csv") -> list[dict[str, object]]:
-    return [payload for _, payload in read_rows(io.StringIO(text, newline=""), form)]
+def payloads(text: str, form: str = "csv", delimiter: str | None = None) -> list[dict[str, object]]:
+    lines = io.StringIO(text, newline="")
+    return [payload for _, payload in read_rows(lines, form, delimiter)]
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=20))
@@ -63,6 +64,34 @@ def test_a_bad_json_line_is_named(text: str, line: int, problem: str) -> None:
     assert raised.value.line == line
 
 
+def test_fields_are_separated_by_the_delimiter_of_the_format_or_the_one_given() -> None:
+    assert payloads("a\tb\n1,5\t2\n", "tsv") == [{"a": "1,5", "b": "2"}]
+    assert payloads("a;b\n1,5;2\n", delimiter=";") == [{"a": "1,5", "b": "2"}]
+    assert payloads("a|b\n1|2\n", "tsv", "|") == [{"a": "1", "b": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "remedy"),
+    [
+        ("a;b\n1;2\n", "csv", "--delimiter ';' to split it"),
+        ("a\tb\n1\t2\n", "csv", "--delimiter tab to split it"),
+        ("a,b\n1,2\n", "tsv", "--delimiter ',' to split it"),
+    ],
+)
+def test_a_header_with_another_delimiter_than_the_guessed_one_is_refused(
+    text: str, form: str, remedy: str
+) -> None:
+    with pytest.raises(RowError, match=remedy) as raised:
+        payloads(text, form)
+
+    assert raised.value.line == 1
+
+
+def test_a_column_may_be_named_like_several_if_the_delimiter_is_given() -> None:
+    assert payloads("a;b\n1\n", delimiter=",") == [{"a;b": "1"}]
+    assert payloads("a;b,c\n1,2\n") == [{"a;b": "1", "c": "2"}]
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(b"\xef\xbb\xbfname\r\nAda\r\n")
@@ -81,6 +110,7 @@ def test_bytes_that_are_not_utf8_are_an_error_with_a_remedy(tmp_path: Path) -> N
 
 def test_the_format_is_guessed_by_the_name_or_asked_for() -> None:
     assert guess_format("a/b.CSV") == "csv"
+    assert guess_format("x.TSV") == "tsv"
     assert guess_format("x.ndjson") == "jsonl"
     with pytest.raises(InvalidInputError, match="--format"):
         guess_format("-")
