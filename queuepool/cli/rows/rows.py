@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from queuepool.settings import strict_json
 Payload = dict[str, Any]
 Row = tuple[int, Payload]
 _MAX_ROW = 32 * 1024**2  # characters, of all lines of a row
+_MOST_COLUMNS = 16_384  # those of a spreadsheet
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 FORMATS = (*_DELIMITERS, "jsonl")
 _MAX_FIELD = 16 * 1024**2  # the limit of a payload is far lower, with a clearer message
@@ -153,6 +155,10 @@ def _csv_rows(lines: _Lines, form: str, delimiter: str | None) -> Iterator[Row]:
 
 def _check_header(fields: list[str], guessed: str | None) -> list[str]:
     """Return the names of the fields. guessed: the delimiter, unless it was given."""
+    if len(fields) > _MOST_COLUMNS:
+        raise RowError(
+            1, f"the header has {len(fields):,} columns; at most {_MOST_COLUMNS:,} are possible"
+        )
     header = [field.strip() for field in fields]
     if not header or not all(header):
         raise RowError(1, "the header has a field without a name")
@@ -164,7 +170,7 @@ def _check_header(fields: list[str], guessed: str | None) -> list[str]:
                 f"the header {shown(header[0])} is one field. Use --delimiter {_named(other)} to "
                 f"split it, or --delimiter {_named(guessed)} if this is the name of one column",
             )
-    twice = {name for name in header if header.count(name) > 1}
+    twice = [name for name, times in Counter(header).items() if times > 1]
     if twice:
         raise RowError(1, f"the header names {', '.join(sorted(twice))[:200]} more than once")
     return header

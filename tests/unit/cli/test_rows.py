@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,22 @@ def test_a_header_with_another_delimiter_than_the_guessed_one_is_refused(
 def test_a_column_may_be_named_like_several_if_the_delimiter_is_given() -> None:
     assert payloads("a;b\n1\n", delimiter=",") == [{"a;b": "1"}]
     assert payloads("a;b,c\n1,2\n") == [{"a;b": "1", "c": "2"}]
+
+
+def test_a_header_with_too_many_columns_is_refused() -> None:
+    with pytest.raises(RowError, match="16,385 columns; at most 16,384"):
+        payloads(",".join(map(str, range(16_385))) + "\n")
+
+
+@pytest.mark.serial
+def test_a_header_takes_time_in_proportion_to_its_columns() -> None:
+    names = [str(number) for number in range(16_384)]
+    started = time.process_time()
+
+    rows = payloads(",".join(names) + "\n" + ",".join(names) + "\n")
+
+    assert time.process_time() - started < 0.5  # each name compared with each: 3 s
+    assert rows == [{name: name for name in names}]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
