@@ -20,7 +20,7 @@ from typing import Any
 
 from queuepool.client.chunks import Chunk
 from queuepool.client.durability import Confirmation
-from queuepool.client.interruption import Source, attach_results, note_unsent
+from queuepool.client.interruption import Source, attach_results, note_failed_item, note_unsent
 from queuepool.client.results import (
     ACCEPTED,
     CONFLICT,
@@ -229,6 +229,6 @@ def note_end(
     note_unsent(results, (chunk for batch in gathered.values() for chunk in batch))
     note_unsent(results, held.values())
     if error is batches.failure:
-        error.add_note(f"{results.accepted:,} jobs before it were enqueued")
+        note_failed_item(error, results)
     elif not isinstance(error, SERVER_ERRORS):
         attach_results(error, results)

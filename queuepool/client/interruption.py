@@ -57,6 +57,13 @@ def note_unsent(results: EnqueueResults, chunks: Iterable[Chunk]) -> None:
             results.put(chunk.positions, chunk.ids[:whole], chunk.partition, codes)
 
 
+def note_failed_item(error: BaseException, results: EnqueueResults) -> None:
+    """Add what became of the jobs before it to the error of an item: `results`, and a note."""
+    with suppress(AttributeError, TypeError):  # a foreign exception without attributes
+        error.results = results  # type: ignore[attr-defined]
+    error.add_note(f"{results.accepted:,} jobs before it were enqueued")
+
+
 def attach_results(error: BaseException, results: EnqueueResults) -> None:
     """Attach the results to the exception that ended a call from outside.
 

@@ -28,7 +28,13 @@ from queuepool.client.delivery import (
     note,
     record_unknown,
 )
-from queuepool.client.interruption import Source, attach_results, note_sending, note_unsent
+from queuepool.client.interruption import (
+    Source,
+    attach_results,
+    note_failed_item,
+    note_sending,
+    note_unsent,
+)
 from queuepool.client.network import Network
 from queuepool.client.recalling import is_doubtful
 from queuepool.client.results import EnqueueResults
@@ -182,7 +188,7 @@ class Bulk:
                     raise
                 self._sending = True
                 self._settle()
-                error.add_note(f"{self.results.accepted:,} jobs before it were enqueued")
+                note_failed_item(error, self.results)
                 raise
             self._sending = True
             self._settle()

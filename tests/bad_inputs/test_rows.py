@@ -127,3 +127,34 @@ def test_bulk_refuses_a_delimiter_of_json_lines(shell: Shell) -> None:
 
     assert code == Exit.USAGE
     assert "JSON Lines have no delimiter" in shell.err
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--task", ""),
+        ("--task", "t" * 5_000),
+        ("--expires", "0"),
+        ("--max-attempts", "9999999999999"),
+        ("--spread", "5000"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_invalid_option_of_bulk_enqueues_nothing_and_says_so(
+    option: str, value: str, stream: bool, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("rows.csv").write_text("a\n1\n2\n3\n")
+    options = {"--task": "work", "--key": "g", "--format": "csv"} | {option: value}
+    words = [word for pair in options.items() for word in pair]
+    file = "rows.csv"
+    if stream:
+        file = "-"
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\n1\n2\n3\n")))
+
+    code = shell.run("bulk", file, *words)
+
+    assert code == Exit.USAGE
+    assert "nothing was enqueued" in shell.err
+    assert "rows are enqueued" not in shell.err
+    with QueuePool.from_env() as pool:
+        assert pool.group("g").status().total == 0

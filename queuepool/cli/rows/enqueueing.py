@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -102,16 +102,15 @@ def enqueue(
     pool: QueuePool, rows: Iterator[Job], arguments: argparse.Namespace, advance: Advance
 ) -> Tally:
     """Enqueue rows, one batch per call. An error that ends it says how many rows are in."""
-    tally, sending = Tally(), False
+    tally, batch = Tally(), _Batch([])
     while True:
         try:
-            batch = list(islice(rows, _BATCH))
-            if not batch:
+            batch = _Batch(list(islice(rows, _BATCH)))
+            if not batch.jobs:
                 return tally
-            sending = True
             results = pool.enqueue_many(
                 arguments.task,
-                _counted(batch, advance),
+                _counted(batch.begun(), advance),
                 partition_key=key_of(arguments.key),
                 tenant=arguments.tenant,
                 spread=arguments.spread,
@@ -130,14 +129,26 @@ def enqueue(
             tally.duplicates += results.duplicates
             tally.conflicts += results.conflicts
             tally.replaced += results.replaced
-            tally.rows += len(batch)
-            sending = False
+            tally.rows += len(batch.jobs)
+            batch = _Batch([])
         except (InvalidInputError, UnavailableError, UnconfirmableError) as error:
-            error.add_note(_where_it_stopped(tally.rows + arguments.skip, error))
+            error.add_note(_where_it_stopped(tally.rows, arguments.skip, batch.perhaps, error))
             raise
         except KeyboardInterrupt as error:
-            where = _where_it_stopped(tally.rows + arguments.skip, error, sending=sending)
+            where = _where_it_stopped(tally.rows, arguments.skip, batch.perhaps, error)
             raise CommandError(f"interrupted: {where}", Exit.INTERRUPTED) from None
+
+
+class _Batch:
+    """The jobs of a call. perhaps: how many of them may be in, if nothing more is known."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.jobs, self.perhaps = jobs, 0
+
+    def begun(self) -> Iterator[Job]:
+        """Yield the jobs: until the call takes the first one, it has sent nothing."""
+        self.perhaps = len(self.jobs)
+        yield from self.jobs
 
 
 def _counted(batch: Iterable[Job], advance: Advance) -> Iterator[Job]:
@@ -147,25 +158,23 @@ def _counted(batch: Iterable[Job], advance: Advance) -> Iterator[Job]:
             advance(500)
 
 
-def _where_it_stopped(done: int, error: BaseException, *, sending: bool = True) -> str:
+def _where_it_stopped(rows: int, skipped: int, perhaps: int, error: BaseException) -> str:
     results: EnqueueResults | None = getattr(error, "results", None)
     if results is not None:
         sure, perhaps = _extent(results)
-        done += sure
-        if perhaps:
-            return (
-                f"the first {done:,} rows are enqueued, and possibly the next {perhaps:,}; run "
-                f"it again, or continue with --skip {done}: {_NOT_TWICE}"
-            )
-        return f"exactly the first {done:,} rows are enqueued; continue later with --skip {done}"
+        rows += sure
+    done = rows + skipped
     if isinstance(error, RowError):
         return f"the first {done:,} rows are enqueued; fix the row and continue with --skip {done}"
-    if not sending:
-        return f"exactly the first {done:,} rows are enqueued; continue later with --skip {done}"
-    return (
-        f"the first {done:,} rows are enqueued, and possibly some of the next {_BATCH:,}; run "
-        f"it again, or continue with --skip {done}: {_NOT_TWICE}"
-    )
+    if perhaps:
+        some = "" if results is not None else "some of "
+        return (
+            f"the first {done:,} rows are enqueued, and possibly {some}the next {perhaps:,}; run "
+            f"it again, or continue with --skip {done}: {_NOT_TWICE}"
+        )
+    if rows == 0 and isinstance(error, InvalidInputError):
+        return "nothing was enqueued"
+    return f"exactly the first {done:,} rows are enqueued; continue later with --skip {done}"
 
 
 def _extent(results: EnqueueResults) -> tuple[int, int]:

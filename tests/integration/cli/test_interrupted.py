@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -50,8 +51,8 @@ def test_ctrl_c_amid_the_rows_tells_how_to_go_on(shell: Shell, pool: QueuePool) 
 def test_ctrl_c_amid_a_call_counts_what_is_in(
     shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def struck(batch: list[Any], _advance: object) -> Iterator[Any]:
-        yield from batch[:450]
+    def struck(batch: Iterator[Any], _advance: object) -> Iterator[Any]:
+        yield from islice(batch, 450)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(enqueueing, "_counted", struck)
