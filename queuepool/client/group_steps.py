@@ -110,10 +110,10 @@ class GroupSteps:
                 if status.left == 0:
                     return status
                 if time.monotonic() + pause_s > deadline:
+                    go_on = "they continue to run" if status.in_flight else "they wait, none runs"
                     raise WaitTimeoutError(
                         f"{status.left:,} of {status.total:,} jobs of group "
-                        f"{self.partition_key!r} are left after {timeout_s:g} s; they continue "
-                        "to run"
+                        f"{self.partition_key!r} are left after {timeout_s:g} s; {go_on}"
                     )
                 yield Pause(pause_s)
                 pause_s = min(0.25, pause_s * 1.5)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from queuepool.cli.rows.enqueueing import (
 from queuepool.cli.rows.row_ids import RowId
 from queuepool.cli.rows.rows import FORMATS, guess_format, open_rows, read_rows
 from queuepool.cli.rows.unique_keys import unique_by
+from queuepool.cli.rows.waiting import wait
 from queuepool.client.group import TaskGroup
-from queuepool.errors import ScriptError
+from queuepool.errors import WaitTimeoutError
 from queuepool.errors.escaping import shown, typed
 from queuepool.models import Durability, GroupStatus, Tier
 from queuepool.models.places import DEFAULT_POOL, check_pool
@@ -157,8 +159,8 @@ def run(arguments: argparse.Namespace) -> Exit:
             _remark_on_a_second_run(tally, before)
         if arguments.wait:
             place = pool.partition(group.partition.number, name)
-            after = _wait(arguments, group, tally, place)
-            summary |= _outcome(before, after) | {"seconds": round(time.monotonic() - started, 3)}
+            so_far = partial(_so_far, summary, before, started)
+            summary = so_far(_wait(arguments, group, tally, place, so_far))
             return _report(summary, group, arguments.tenant, as_json=arguments.json)
     if arguments.json:
         output.print_json(summary)
@@ -183,11 +185,18 @@ def _summary(
 
 
 def _wait(
-    arguments: argparse.Namespace, group: TaskGroup, tally: Tally, place: Partition
+    arguments: argparse.Namespace,
+    group: TaskGroup,
+    tally: Tally,
+    place: Partition,
+    so_far: Callable[[GroupStatus], dict[str, Any]],
 ) -> GroupStatus:
     try:
-        _warn_without_consumer(place)
-        return group.wait(timeout_s=arguments.timeout, show=False if arguments.json else None)
+        return wait(group, place, arguments.timeout, False if arguments.json else None)
+    except WaitTimeoutError:
+        if arguments.json:
+            output.print_json(so_far(group.status()))
+        raise
     except KeyboardInterrupt:
         raise CommandError(
             f"interrupted: all {tally.rows:,} rows are enqueued, and their jobs continue "
@@ -250,16 +259,11 @@ def _progress(total: int | None) -> Iterator[Advance]:
         yield lambda rows: bar.advance(task, rows)
 
 
-def _warn_without_consumer(place: Partition) -> None:
-    try:
-        owner = place.observe().owner
-    except ScriptError:  # a producer may not inspect partitions, and does not need to
-        return
-    if owner is None or owner.lease_ms <= 0:
-        output.remark(
-            f"partition {place.name} has no consumer: the jobs wait until one "
-            "starts (`queuepool up`, or `queuepool consumer`)"
-        )
+def _so_far(
+    summary: dict[str, Any], before: GroupStatus, started_s: float, after: GroupStatus
+) -> dict[str, Any]:
+    seconds = round(time.monotonic() - started_s, 3)
+    return summary | _outcome(before, after) | {"left": after.left, "seconds": seconds}
 
 
 def _outcome(before: GroupStatus, after: GroupStatus) -> dict[str, int]:

@@ -219,7 +219,7 @@ def _thinned(history: list[float], width: int) -> list[float]:
 
 def _waiting(view: ClusterView) -> list[Text]:
     """Return a line for each reason for which jobs of a partition wait, by reason."""
-    by_row = [(row, _reasons(row)) for row in view.rows]
+    by_row = [(row, reasons_of(row)) for row in view.rows]
     return [
         output.styled(f"partition {row.name}: {reasons[number]}", "yellow")
         for number in range(5)
@@ -236,7 +236,8 @@ def _ends(view: ClusterView, eta: Eta) -> str:
     return f"the current jobs will have ended {range_of(eta)}{but}"
 
 
-def _reasons(row: PartitionRow) -> tuple[str, str, str, str, str]:
+def reasons_of(row: PartitionRow) -> tuple[str, str, str, str, str]:
+    """Return why jobs of a partition wait: a message for each reason that there may be, or ""."""
     limits = f"{row.parked:,} jobs wait for their limits; `queuepool limit list` shows these"
     return (
         unknown(row.set_aside, row.unknown_tasks) if row.set_aside else "",
