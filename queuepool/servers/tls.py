@@ -33,8 +33,8 @@ _REMEDIES = {
     "set QUEUEPOOL_TLS_CA",
     "WRONG_VERSION_NUMBER": _OTHER_PORT,
     "RECORD_LAYER_FAILURE": _OTHER_PORT,
-    "HANDSHAKE OPERATION TIMED OUT": "it does not respond to the TLS handshake: is this its TLS "
-    "port?",
+    "HANDSHAKE OPERATION TIMED OUT": "it does not respond to the TLS handshake: check that this "
+    "is its TLS port",
     "CERTIFICATE_REQUIRED": _WANTS_OURS,
     "UNKNOWN_CA": _WANTS_OURS,
     "EOF OCCURRED IN VIOLATION": _WANTS_OURS,

@@ -59,10 +59,10 @@ def check_url(url: str) -> tuple[str, bool]:
     if cluster and scheme == "unix":
         raise ConfigurationError("a cluster is reached over TCP: use redis+cluster://HOST:PORT")
     if not separator or scheme not in _SCHEMES:
-        why = f"not with {scheme}://" if separator and _SCHEME.fullmatch(scheme) else "not as this"
+        named = f", not with {scheme}://" if separator and _SCHEME.fullmatch(scheme) else ""
         raise ConfigurationError(
             "a Redis URL starts with redis://, rediss://, unix://, redis+cluster:// or "
-            f"redis+sentinel://, {why} one does {_SETTINGS}"
+            f"redis+sentinel://{named} {_SETTINGS}"
         )
     scheme = _SCHEMES[scheme]
     plain = f"{scheme}://{rest}"
@@ -149,6 +149,8 @@ def _problem(plain: str, *, cluster: bool) -> str:
         return f"the port is not a number from 1 to 65535. {_QUOTING}"
     if any(c < " " or "\x7f" <= c <= "\x9f" for c in plain):
         return "it contains a control character; in a password, write it as %HH"
+    if plain != plain.strip():
+        return "it ends with a blank: remove it; in a password, write it as %20"
     if parts.fragment or "#" in plain:
         return f"it contains a #. {_QUOTING}"
     where = _socket_problem(parts) if parts.scheme == "unix" else _tcp_problem(parts, port, cluster)

@@ -158,3 +158,13 @@ def test_an_invalid_option_of_bulk_enqueues_nothing_and_says_so(
     assert "rows are enqueued" not in shell.err
     with QueuePool.from_env() as pool:
         assert pool.group("g").status().total == 0
+
+
+@pytest.mark.parametrize(
+    "words", [("replay", "nowhere.csv"), ("bulk", "nowhere.csv", "--task", "t", "--key", "g")]
+)
+def test_a_command_whose_file_cannot_be_read_ends_as_for_invalid_input(
+    words: tuple[str, ...], shell: Shell
+) -> None:
+    assert shell.run(*words) == Exit.USAGE
+    assert "cannot be read" in shell.err

@@ -60,9 +60,12 @@ def run(arguments: argparse.Namespace) -> Exit:
 
 
 def _lines(name: str) -> Iterator[bytes]:
-    with Path(name).open("rb") as file:
-        while line := file.readline(_LONGEST_LINE):
-            yield line
+    try:
+        with Path(name).open("rb") as file:
+            while line := file.readline(_LONGEST_LINE):
+                yield line
+    except OSError as error:
+        raise ValueError(f"it cannot be read: {error.strerror}") from error
 
 
 def _without(found: dict[str, Any], name: str) -> dict[str, Any]:

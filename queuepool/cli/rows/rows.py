@@ -196,4 +196,4 @@ def _json_rows(lines: _Lines) -> Iterator[Row]:
 
 def _no_json(error: Exception) -> str:
     is_json = isinstance(error, strict_json.DuplicateKeyError)
-    return str(error) if is_json else f"not valid JSON: {error}"
+    return str(error) if is_json else f"not valid JSON: {error}. Each line must be a whole object"

@@ -56,7 +56,11 @@ def test_a_bad_csv_row_is_named_by_its_line(text: str, line: int, problem: str) 
 
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
-    [('{"a": 1}\n{"a":\n', 2, "not valid JSON"), ("{}\n\n[1]\n", 3, "a list, not an object")],
+    [
+        ('{"a": 1}\n{"a":\n', 2, "not valid JSON"),
+        ("{}\n\n[1]\n", 3, "a list, not an object"),
+        ('{\n  "a": 1\n}\n', 1, "Each line must be a whole object"),
+    ],
 )
 def test_a_bad_json_line_is_named(text: str, line: int, problem: str) -> None:
     with pytest.raises(RowError, match=problem) as raised:

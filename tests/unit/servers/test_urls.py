@@ -88,6 +88,21 @@ def test_a_bad_url_is_refused_at_construction(
 
 
 @pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("http://h", "or redis+sentinel://, not with http:// (settings"),
+        ("redis://h:6379/0 ", "it ends with a blank"),
+        ("redis://h ", "it ends with a blank"),
+    ],
+)
+def test_the_error_of_a_bad_url_names_the_cause(url: str, problem: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        QueuePool(url)
+
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
     "url",
     [
         f"http://u:{CANARY}@h",
