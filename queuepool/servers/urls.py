@@ -51,9 +51,12 @@ def check_url(url: str) -> tuple[str, bool]:
     """Return (URL for the client, whether it names a cluster). Raises ConfigurationError."""
     if not isinstance(url, str):
         raise ConfigurationError(f"the URL of a server is text, not {type(url).__name__}")
+    scheme, separator, rest = url.partition("://")
+    if scheme.lower().partition("+")[0] in _SCHEMES:
+        scheme = scheme.lower()
+    url = f"{scheme}{separator}{rest}"
     if is_watched(url):
         return _check_sentinels(url), False
-    scheme, separator, rest = url.partition("://")
     cluster = scheme.endswith("+cluster")
     scheme = scheme.removesuffix("+cluster")
     if cluster and scheme == "unix":

@@ -23,6 +23,9 @@ CANARY = "hunter2-CANARY"
     ("url", "name", "cluster"),
     [
         ("redis://h", "h:6379", False),
+        ("REDIS://h", "h:6379", False),
+        ("Rediss+Cluster://h", "h:6379", True),
+        ("Redis+Sentinel://s1/main", "main of sentinel s1:26379", False),
         ("redis://h:1234/3", "h:1234", False),
         ("valkey://user:pw@h", "h:6379", False),
         ("rediss://h:1/0?ssl_cert_reqs=none", "h:1", False),
