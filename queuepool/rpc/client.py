@@ -8,6 +8,7 @@ Unary calls get a deadline when the caller gives none; streams run until they ar
 
 from __future__ import annotations
 
+import re
 from collections import namedtuple
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import grpc
 
 from queuepool.errors import ConfigurationError
+from queuepool.errors.escaping import shown
 from queuepool.rpc import acting
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolStub
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 AUTHORIZATION: Final = "authorization"
 DEADLINE_S: Final = 5.0
+_LAST_PORT: Final = 65_535
+# Not of other kinds of addresses that gRPC knows, such as unix:PATH and dns:///NAME.
+_HOST_AND_PORT: Final = re.compile(r"(?!(?:unix|unix-abstract|dns|ipv4|ipv6|vsock):)[^:/]+:[^:/]*")
 
 
 def bearer(token: str) -> tuple[str, str]:
@@ -60,6 +65,11 @@ def connect(
             "a client certificate needs its key and the server's CA: set QUEUEPOOL_GRPC_CERT, "
             "QUEUEPOOL_GRPC_KEY and QUEUEPOOL_GRPC_CA, or no certificate"
         )
+    if _HOST_AND_PORT.fullmatch(address) and not 0 < _port(address) <= _LAST_PORT:
+        raise ConfigurationError(
+            f"the coordinator's address {shown(address)} has no port from 1 to {_LAST_PORT}: "
+            "use HOST:PORT"
+        )
     if tls_ca is None:
         plain = grpc.insecure_channel(address)
     else:
@@ -67,6 +77,11 @@ def connect(
         plain = grpc.secure_channel(address, grpc.ssl_channel_credentials(*files))
     header = bearer(token) if token is not None else None
     return QueuePoolClient(grpc.intercept_channel(plain, _Defaults(header, deadline_s)), plain)
+
+
+def _port(address: str) -> int:
+    port = address.rpartition(":")[2]
+    return int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else 0
 
 
 def _pem(path: str | Path) -> bytes:

@@ -179,3 +179,15 @@ def test_closing_twice_is_harmless() -> None:
 
     pool.close()
     pool.close()
+
+
+@pytest.mark.parametrize("port", ["", "notaport", "0", "65536", "-1", "7070x"])
+def test_an_address_without_a_port_is_refused_before_it_is_called(port: str) -> None:
+    with pytest.raises(ConfigurationError, match="use HOST:PORT"):
+        connect(f"127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize("address", ["localhost:7070", "unix:api", "dns:///h:1", "[::1]:7070"])
+def test_other_addresses_that_grpc_knows_are_left_to_it(address: str) -> None:
+    with connect(address) as client:
+        assert client is not None
