@@ -104,9 +104,11 @@ def later(ctx: JobContext, times: int) -> None:
 
 
 @task(max_attempts=1, limit=Limit("downstream:{name}", rate=500))
-def ask(ctx: JobContext, name: str, refused_for_s: float = 0.0) -> None:
-    """Ask a downstream of that name, which may refuse the first time."""
+def ask(ctx: JobContext, name: str, refused_for_s: float = 0.0, gate: str = "") -> None:
+    """Ask a downstream of that name, which may refuse the first time, once a file exists."""
     _note("begin", ctx)
+    while gate and not (DIRECTORY / gate).exists():
+        _pause(0.01)
     refused = DIRECTORY / f"refused-{ctx.job_id}"
     if refused_for_s and not refused.exists():
         refused.touch()

@@ -23,6 +23,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from consumer.core.jobs import HAND_BACK
+from consumer.core.limits.downstream_waits import DownstreamWaits
 from consumer.core.limits.earlier import EarlierPermits
 from consumer.core.limits.gates import Gates
 from consumer.core.limits.home_call import HomeCall, ask_for
@@ -31,7 +32,6 @@ from consumer.core.limits.stranded import Unclaimed
 from consumer.core.limits.uses import Uses
 from queuepool.errors import QueuePoolError
 from queuepool.models.limits import limits_of
-from queuepool.verbs.limits import verbs as homes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -58,7 +58,7 @@ class Gatekeeper:
         self._of: dict[bytes, tuple[GateView, Tokens]] = {}  # claimed jobs
         self._whole = False  # the reading of all gates that goes on missed nothing so far
         self._serial = 0
-        self._slow: dict[str, int] = {}
+        self._waits = DownstreamWaits(definition_of)
         self._lost = False  # what was planned may or may not have been admitted
         self._resting = Resting()
         self.earlier = EarlierPermits(ownership)
@@ -164,13 +164,13 @@ class Gatekeeper:
             if view is not None and one.end is not HAND_BACK:
                 view.on_worked(one.ended_s - one.started_s)
             if one.slow_ms:
-                self.on_slow(one.job.id, one.slow_ms)
+                self.on_slow(one.job.id, one.slow_ms, one.ended_s)
 
-    def on_slow(self, job_id: bytes, wait_ms: int) -> None:
+    def on_slow(self, job_id: bytes, wait_ms: int, now_s: float) -> None:
         """Pass on that what a job needs told it to wait."""
         view, _ = self._of.get(job_id, (None, ()))
         for share in view.limits if view else ():
-            self._slow[share.name] = max(wait_ms, self._slow.get(share.name, 0))
+            self._waits.note(share.name, now_s + wait_ms / 1000, now_s)
 
     def on_no_reply(self) -> None:
         """Note that a turn may or may not have admitted what it planned."""
@@ -180,16 +180,14 @@ class Gatekeeper:
 
     def next_s(self, now_s: float) -> float:
         """Return when to look again, if nothing happens until then; inf for never."""
-        if self._slow:
-            return now_s
         self._wake(now_s)
         for share in self.gates.hot.now(now_s):
             due_s = share.next_s(now_s, admits=not self._stopped)
             if due_s <= now_s:
                 return now_s
             self.gates.hot.cool(share, due_s)
-        due_s = min(self._resting.next_s(), self._unclaimed.next_s(), self.earlier.next_s())
-        return min(self.gates.hot.next_s(), due_s)
+        own_s = (self._resting.next_s(), self._unclaimed.next_s(), self._waits.next_s())
+        return min(self.gates.hot.next_s(), self.earlier.next_s(), *own_s)
 
     def plan(self, now_s: float, most: int = 8) -> list[tuple[str, int, int]]:
         """Return (gate, jobs, most that may wait for a claim) to admit now; uses their tokens."""
@@ -215,13 +213,10 @@ class Gatekeeper:
 
     def calls(self, now_s: float) -> list[HomeCall]:
         """Return what to ask the homes now."""
-        calls = [
-            HomeCall(name, homes.slow(name, wait_ms, self._definition_of(name)))
-            for name, wait_ms in self._slow.items()
-        ]
-        self._slow.clear()
+        calls = [HomeCall(*one) for one in self._waits.due(now_s)]
         for share in self.gates.hot.now(now_s):
             if share.must_ask(now_s):
+                calls += (HomeCall(*one) for one in self._waits.of(share.name, now_s))
                 calls.append(self._ask(share))
             elif share.idle:
                 self.gates.forget(share)
@@ -233,8 +228,11 @@ class Gatekeeper:
         if not call.name:
             self.earlier.on_reply(call.partition, call.verb, reply, now_s)
             return
+        if call.verb.script == "slow":
+            self._waits.on_reply(call.name, call.verb, reply, now_s)
+            return
         share = self.gates.limits.get(call.name)
-        if share is None or call.verb.script != "ask":
+        if share is None:
             return
         apart_s = share.apart_s
         try:

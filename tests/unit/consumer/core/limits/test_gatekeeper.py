@@ -10,6 +10,7 @@ from consumer.core.limits import gates as known
 from consumer.core.limits.gatekeeper import Gatekeeper
 from consumer.core.limits.home_call import HomeCall
 from consumer.core.limits.share import Share
+from queuepool.errors import UnavailableError
 from queuepool.models import Limit
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing import FakeClock, MemoryPool
@@ -205,15 +206,37 @@ def test_a_downstream_that_says_wait_is_passed_on_to_each_limit_of_the_job() -> 
     world.ask()
     world.admit()
 
-    world.keeper.on_slow(b"1", 30_000)
+    world.keeper.on_slow(b"1", 30_000, world.clock())
     told = [call for call in world.ask() if call.verb.script == "slow"]
 
     assert [call.name for call in told] == ["mail"]
     status = world.partition.run(homes.find_limit("mail"))
     assert status is not None
     assert 29_000 < status.wait_ms <= 30_000
-    world.keeper.on_slow(b"unknown", 1)
+    world.keeper.on_slow(b"unknown", 1, world.clock())
     assert [c for c in world.ask() if c.verb.script == "slow"] == []
+
+
+def test_a_wait_that_a_home_did_not_hear_of_is_passed_on_again() -> None:
+    world = World(mail=Limit("mail", rate="adaptive", least=10, most=100).definition)
+    world.parked(mail=5)
+    world.ask()
+    world.admit()
+    world.keeper.on_slow(b"1", 30_000, world.clock())
+    lost = [call for call in world.keeper.calls(world.clock()) if call.verb.script == "slow"]
+    for call in lost:
+        world.keeper.on_reply(call, UnavailableError("away"), world.clock())
+    world.clock.advance(5)
+    assert world.keeper.next_s(world.clock()) <= world.clock()
+
+    scripts = [call.verb.script for call in world.ask()]
+
+    assert len(lost) == scripts.count("slow") == 1
+    assert "ask" not in scripts[: scripts.index("slow")]
+    status = world.partition.run(homes.find_limit("mail"))
+    assert status is not None
+    assert 24_000 < status.wait_ms <= 25_000
+    assert "slow" not in [call.verb.script for call in world.ask()]
 
 
 def test_permits_of_earlier_owners_end_once_none_of_their_jobs_can_run() -> None:
