@@ -61,6 +61,13 @@ def endless_in_c() -> int:
     return sum(range(10**12))
 
 
+@harmful(backoff=_SOON, timeout_s=0.4)
+def moves() -> None:
+    """Join the process group of the parent, and run on."""
+    os.setpgid(0, os.getpgid(os.getppid()))
+    threading.Event().wait()
+
+
 @harmful(backoff=_SOON)
 def leave(status: int = 3) -> None:
     """End the process."""

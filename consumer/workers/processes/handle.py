@@ -199,6 +199,8 @@ class ChildHandle:
     def _kill_group(self) -> None:
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):  # a handler may have moved it to another group
+            self._popen.kill()  # does nothing if it was reaped: another process may have its pid
 
 
 def _spawned(theirs: socket.socket) -> subprocess.Popen[bytes]:

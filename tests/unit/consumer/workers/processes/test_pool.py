@@ -155,6 +155,17 @@ def test_what_a_handler_started_dies_with_it(bench: Bench, tmp_path: Path) -> No
     wait_until(lambda: not is_running(int(note.read_text())))
 
 
+def test_a_child_that_left_its_process_group_is_killed(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.ready(1)
+    (child,) = bench.children
+
+    assert bench.one("moves").reason == "timeout"
+
+    wait_until(lambda: not is_running(child))
+    assert bench.one("double", n=2).result == b"4"
+
+
 def test_a_child_over_its_memory_is_killed(make_bench: MakeBench) -> None:
     bench = make_bench(Bounds(max_rss_bytes=200 * 2**20))
     bench.ready(1)
