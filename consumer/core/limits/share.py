@@ -6,6 +6,9 @@
 A token may be used from its time on, for TOKEN_S: later it is dropped, since others may have what
 it stood for. Permits are absolute: an ask names how many jobs run and how many shall, so that what
 is asked twice, or lost, changes nothing wrongly. What is granted is never used beyond its number.
+
+While jobs run, the home is asked at least every 5 s, also by an owner that wants no more: if the
+limit got a concurrency in the meantime, the home counts them from then on.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ MAX_TOKENS = 1000  # at hand or on the way
 _SOONEST_S, _LATEST_S = 0.05, 2.0  # between asks of a home that does not answer
 _WEIGHT = 0.3  # of the latest grant in the pace of grants
 _ANY = 10**9  # permits of a limit without a concurrency
+_HEAR_S = 5.0  # while jobs run, between asks of a home that told no time: it may get a concurrency
 _LEAST_S = 0.005  # between asks of one that told when
 _LONG_S = 0.3  # to wait for tokens: others that the same jobs need are not asked meanwhile
 
@@ -167,7 +171,7 @@ class Share:
             self._waits_s = now_s
         if granted.paused:
             self._per_s = 0.0
-        self.scarce, again_s = granted.permits < asked.wanted, inf
+        self.scarce, again_s = granted.permits < asked.wanted, now_s + _HEAR_S
         # Of permits, a home tells when to ask again; of none, because none was wanted, nothing
         bounded = self.scarce or granted.again_us > 0 or granted.permits == 0
         self.permits = granted.permits if bounded else _ANY

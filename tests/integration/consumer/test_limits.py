@@ -82,6 +82,26 @@ def test_a_concurrency_holds_also_after_a_crash(
     assert partition.audit().clean
 
 
+def test_a_new_concurrency_counts_jobs_that_were_already_running(
+    pool: QueuePool,
+    partition: Partition,
+    consume: StartConsumer,
+    records: Records,
+    tmp_path: Path,
+) -> None:
+    consume(workers=4)
+    jobs = [Job({"gate": "open"}, task="wait_for")] * 3
+    pool.enqueue_many(jobs, partition_key="g", limit="late")
+    wait_until(lambda: len(records.begun()) == 3)
+
+    pool.limits.set(Limit("late", concurrency=3))
+
+    wait_until(lambda: _status(pool, "late").running == 3)
+    (tmp_path / "open").touch()
+    wait_until(lambda: done(partition) == 3)
+    wait_until(lambda: _status(pool, "late").running == 0)
+
+
 def test_parked_jobs_take_no_worker_and_are_no_backlog(
     pool: QueuePool, partition: Partition, consume: StartConsumer
 ) -> None:

@@ -7,68 +7,12 @@ from typing import Any
 import pytest
 
 from consumer.core.limits import gates as known
-from consumer.core.limits.gatekeeper import Gatekeeper
-from consumer.core.limits.home_call import HomeCall
 from consumer.core.limits.share import Share
 from queuepool.errors import UnavailableError
 from queuepool.models import Limit
-from queuepool.partitions.partition import OwnedPartition
-from queuepool.testing import FakeClock, MemoryPool
 from queuepool.verbs.limits import verbs as homes
 from queuepool.verbs.owner.gates import Admitted, Gate, gates
-
-
-class World:
-    """A gatekeeper, and a partition that is the home of all limits."""
-
-    def __init__(self, **definitions: str) -> None:
-        self.clock = FakeClock()
-        self.pool = MemoryPool(clock=self.clock)
-        self.partition = self.pool.partition(0)
-        owned = self.partition.acquire(lease_s=100, host="test")
-        assert isinstance(owned, OwnedPartition)
-        self.keeper = Gatekeeper(owned.ownership, lambda name: definitions.get(name, ""))
-        self.admitted = 0
-
-    def parked(self, *, waiting: int = 0, **gates: int) -> None:
-        """Tell of jobs at gates; "__" in a name is the comma between limits."""
-        found = (Gate(name.replace("__", ","), n, waiting) for name, n in gates.items())
-        self.keeper.on_gates(found, armed=False)
-
-    def ask(self) -> list[HomeCall]:
-        """Make the calls that are due; return them."""
-        calls = self.keeper.calls(self.clock())
-        for call in calls:
-            [reply] = self.partition.server.run(self.partition.key, [call.verb])
-            self.keeper.on_reply(call, reply, self.clock())
-        return calls
-
-    def admit(self) -> dict[str, int]:
-        """Admit what may be, all of which is claimed at once; return by gate how many."""
-        found = self.keeper.plan(self.clock())
-        for name, jobs, _most in found:
-            left = self.keeper.gates.known[name].parked - jobs
-            view = self.keeper.gates.known[name]
-            reply = Admitted(name, jobs, jobs, view.stranded + jobs, left, 0)
-            self.keeper.on_admitted(reply, self.clock(), claims=False)
-            for _ in range(jobs):
-                self.admitted += 1
-                self.keeper.on_claimed([b"%d" % self.admitted, name.encode()], self.clock())
-        return {name: jobs for name, jobs, _ in found}
-
-    def admit_unclaimed(self) -> dict[str, int]:
-        """Admit what may be, none of which is claimed; return by gate how many."""
-        found = self.keeper.plan(self.clock())
-        for name, jobs, _most in found:
-            view = self.keeper.gates.known[name]
-            waiting, left = view.waiting + jobs, view.parked - jobs
-            reply = Admitted(name, jobs, jobs, waiting, left, 0)
-            self.keeper.on_admitted(reply, self.clock(), claims=False)
-        return {name: jobs for name, jobs, _ in found}
-
-    def end(self, *still: int) -> None:
-        """End all claimed jobs but these."""
-        self.keeper.on_recorded({b"%d" % n for n in still})
+from tests.unit.consumer.core.limits.world import World
 
 
 @pytest.mark.parametrize("gate", ["mail,mail", "a,,a", "mail,", "x" * 259])
@@ -135,6 +79,42 @@ def test_a_concurrency_is_never_exceeded_and_used_fully() -> None:
     world.end(2, 3)
     world.ask()
     assert world.admit() == {"mail": 1}
+
+
+@pytest.mark.parametrize("rate", [None, 1000])
+def test_jobs_that_ran_before_their_limit_got_a_concurrency_are_counted(rate: int | None) -> None:
+    world = World(mail=Limit("mail", rate=rate).definition if rate else "")
+    world.parked(mail=3)
+    world.ask()
+    assert world.admit() == {"mail": 3}
+    world.ask()
+    assert world.keeper.next_s(world.clock()) > world.clock() + 1
+    world.partition.run(homes.set_limit(Limit("mail", concurrency=3)))
+    world.clock.advance(5.1)
+    assert world.keeper.next_s(world.clock()) <= world.clock()
+
+    assert [call.verb.script for call in world.ask()] == ["ask"]
+
+    status = world.partition.run(homes.find_limit("mail"))
+    assert status is not None
+    assert status.running == 3
+    world.parked(mail=1)
+    world.ask()
+    assert world.admit() == {}
+    world.end(1, 2)
+    world.ask()
+    assert world.admit() == {"mail": 1}
+
+
+def test_nothing_is_asked_once_no_job_of_a_limit_runs() -> None:
+    world = World()
+    world.parked(mail=3)
+    world.ask()
+    world.admit()
+    world.end()
+    world.ask()
+
+    assert world.keeper.next_s(world.clock()) == float("inf")
 
 
 def test_all_limits_of_a_gate_must_grant_and_none_is_spent_otherwise() -> None:

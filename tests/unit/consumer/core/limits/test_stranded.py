@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from consumer.core.limits.stranded import STRANDED_S
 from queuepool.models import Limit
-from tests.unit.consumer.core.limits.test_gatekeeper import World
+from tests.unit.consumer.core.limits.world import World
 
 
 def _world() -> World:

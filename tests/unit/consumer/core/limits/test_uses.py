@@ -8,7 +8,7 @@ from consumer.core.jobs import End, Outcome, claimed
 from queuepool.models import Limit
 from queuepool.models.limit_use import REST, LimitUse
 from queuepool.verbs.owner.limit_uses import MOST, read_limit_uses
-from tests.unit.consumer.core.limits.test_gatekeeper import World
+from tests.unit.consumer.core.limits.world import World
 
 
 def told(world: World) -> dict[str, LimitUse]:
