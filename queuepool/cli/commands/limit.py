@@ -7,7 +7,15 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeVar
 
-from queuepool.cli.arguments import Actions, add_grpc, add_json, add_reason, duration, positive
+from queuepool.cli.arguments import (
+    Actions,
+    add_grpc,
+    add_json,
+    add_reason,
+    count,
+    duration,
+    positive,
+)
 from queuepool.cli.display import output, tables
 from queuepool.cli.display.fields import print_fields
 from queuepool.cli.display.limits import COLUMNS, cells, describe, fields
@@ -74,7 +82,12 @@ def _rate(text: str) -> int | str:
         raise argparse.ArgumentTypeError(
             f"{shown(text)}: write the period as --per TIME, such as --rate 40 --per 1m"
         )
-    return text if text == "adaptive" else positive(text)
+    rate = text if text == "adaptive" else count(text)
+    if rate == 0:
+        raise argparse.ArgumentTypeError(
+            "must be at least 1; `queuepool limit pause NAME` stops all starts"
+        )
+    return rate
 
 
 def run_list(arguments: argparse.Namespace) -> Exit:
@@ -104,7 +117,7 @@ def run_show(arguments: argparse.Namespace) -> Exit:
     name = check_limit_name(arguments.name)
     status = _ask(arguments, lambda limits: limits.get(name))
     if status is None:
-        raise CommandError(str(UnknownLimitError(name)))
+        raise UnknownLimitError(name)
     if arguments.json:
         output.print_json(describe(status))
     else:

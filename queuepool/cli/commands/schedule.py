@@ -137,7 +137,7 @@ def run_show(arguments: argparse.Namespace) -> Exit:
     """Show one schedule."""
     status = _ask_and_warn(lambda schedules: schedules.get(arguments.name))
     if status is None:
-        raise CommandError(str(UnknownScheduleError(arguments.name)))
+        raise UnknownScheduleError(arguments.name)
     if arguments.json:
         output.print_json(describe(status))
     else:
