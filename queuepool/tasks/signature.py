@@ -111,6 +111,11 @@ class Signature:
         default = Parameter.empty if parameter is None else parameter.default
         return None if default is Parameter.empty else default
 
+    def argument(self, name: str) -> Argument | None:
+        """Return how the values of a payload's field are converted; None: not at all."""
+        self.prepare()
+        return (self._special or {}).get(name if name in self.names else "")
+
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the payload that a call means. Raises InvalidInputError."""
         if not args:
@@ -251,10 +256,9 @@ class Signature:
         return arguments if len(arguments) == len(payload) else payload | arguments
 
     def _each(self, payload: dict[str, Any]) -> dict[str, Any]:
-        arguments, special = dict(payload), self._special or {}
-        others = special.get("")
+        arguments = dict(payload)
         for name, value in payload.items():
-            wanted = special.get(name) if name in self.names else others
+            wanted = self.argument(name)
             if wanted is None:
                 continue
             try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -13,6 +14,7 @@ from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.protocol.codec import MAX_UNIQUE_BYTES
 from queuepool.protocol.models import plain_model
+from queuepool.tasks.conversion import SIMPLE
 from queuepool.tasks.limiting import JobLimits
 from queuepool.tasks.options import is_number
 from queuepool.tasks.signature import Signature
@@ -29,16 +31,27 @@ _encoder = msgspec.json.Encoder(enc_hook=plain_model, order="deterministic")
 
 @dataclass(frozen=True, slots=True)
 class KeyOfFields:
-    """Derives a job's key from its task and some of its arguments, if given."""
+    """Derives a job's key from its task and some of its arguments, if given.
+
+    takes: converts them as for the handler, so that those that are the same to it make one key.
+    """
 
     task: str
     fields: tuple[str, ...]
+    takes: Signature = field(repr=False, compare=False)
 
     def __call__(self, payload: Mapping[str, Any]) -> bytes:
         """Return the key; a digest if it would be too long."""
-        given = {name: payload[name] for name in self.fields if name in payload}
+        given = {name: self._text(name, payload[name]) for name in self.fields if name in payload}
         key = _encoder.encode((self.task, given))
         return key if len(key) <= MAX_UNIQUE_BYTES else blake2b(key, digest_size=16).digest()
+
+    def _text(self, name: str, value: Any) -> msgspec.Raw:
+        text, wanted = _encoder.encode(value), self.takes.argument(name)
+        if wanted is not None and not (type(value) is wanted.annotation and type(value) in SIMPLE):
+            with suppress(ValueError, TypeError):  # the check of the payload says what does not fit
+                text = _encoder.encode(wanted.make(msgspec.json.decode(text)))
+        return msgspec.Raw(text)
 
 
 def key_of_fields(task: str, fields: Sequence[str] | None, takes: Signature) -> KeyOfFields | None:
@@ -53,7 +66,7 @@ def key_of_fields(task: str, fields: Sequence[str] | None, takes: Signature) -> 
             f"task {task!r}: unique={shown(fields)}, but {what}: name the parameters whose values "
             'jobs must not share, such as unique=("account",)'
         )
-    return KeyOfFields(task, names)
+    return KeyOfFields(task, names, takes)
 
 
 @dataclass(frozen=True, slots=True)

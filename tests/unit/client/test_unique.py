@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
+import msgspec
 import pytest
 
 from queuepool import EnqueueStatus, InvalidInputError, Job, Registry
@@ -76,6 +79,56 @@ def test_a_task_makes_its_keys_of_the_fields_it_names(
     assert (results.accepted, results.conflicts, results.duplicates) == (4, 1, 0)
     assert "conflicts=1" in repr(results)
     assert pool.enqueue(sync.job({"a": 1}), partition_key=KEY).enqueue_status is CONFLICT
+
+
+@dataclass
+class Account:
+    number: int
+    region: str = "eu"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "typed", "others"),
+    [
+        (int, 5, ["5", 5.0]),
+        (float, 5.0, [5, "5"]),
+        (str, "5", [5]),
+        (int | None, 5, ["5"]),
+        (Account, Account(5), [{"region": "eu", "number": "5", "more": 1}]),
+        (date, date(2026, 1, 2), ["2026-01-02"]),
+        (set[int], {2, 1}, [[1, 2], ["2", 1, 1]]),
+        (list[Account], [Account(5)], [[{"number": 5.0, "region": "eu"}]]),
+    ],
+    ids=str,
+)
+def test_arguments_that_are_the_same_to_the_handler_make_one_key(
+    pool: MemoryPool, registry: Registry, annotation: Any, typed: Any, others: list[Any]
+) -> None:
+    def sync(account: Any) -> None: ...
+
+    sync.__annotations__["account"] = annotation
+    registry.task(name="sync", unique=("account",))(sync)
+    key = msgspec.json.encode(("sync", {"account": typed}), order="deterministic")
+
+    first = pool.enqueue("sync", {"account": typed}, partition_key=KEY, unique=key)
+
+    assert first.status is ACCEPTED
+    for same in (typed, *others):
+        again = pool.enqueue("sync", {"account": same}, partition_key=KEY)
+        assert (again.status, again.job_id) == (CONFLICT, first.job_id), same
+
+
+def test_a_value_that_does_not_fit_is_refused_as_it_is_without_a_key(
+    pool: MemoryPool, registry: Registry
+) -> None:
+    @registry.task(unique=("account",))
+    def sync(account: int) -> None: ...
+
+    key = sync.task.wishes.of({"account": "x"}) if sync.task.wishes else None
+    assert key is not None
+    assert key[1] == b'["sync",{"account":"x"}]'
+    with pytest.raises(InvalidInputError, match="must be int"):
+        pool.enqueue("sync", {"account": "x"}, partition_key=KEY)
 
 
 def test_fields_left_out_are_alike_and_long_values_make_keys_all_the_same(
