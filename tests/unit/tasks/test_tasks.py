@@ -88,7 +88,9 @@ class Numbers:
 
 
 @pytest.mark.parametrize(
-    "given", [numbers, numbers_async, functools.partial(numbers), Numbers()], ids=repr
+    "given",
+    [numbers, numbers_async, functools.partial(numbers), Numbers()],
+    ids=["generator", "async generator", "partial", "object"],
 )
 def test_a_generator_function_is_refused(registry: Registry, given: Any) -> None:
     with pytest.raises(InvalidInputError, match="which is a generator function: nobody"):
