@@ -58,7 +58,7 @@ def note_unsent(results: EnqueueResults, chunks: Iterable[Chunk]) -> None:
 
 
 def note_failed_item(error: BaseException, results: EnqueueResults) -> None:
-    """Add what became of the jobs before it to the error of an item: `results`, and a note."""
+    """Add the results of the jobs before it to the error of an item, and a note of them."""
     with suppress(AttributeError, TypeError):  # a foreign exception without attributes
         error.results = results  # type: ignore[attr-defined]
     error.add_note(f"{results.accepted:,} jobs before it were enqueued")

@@ -87,7 +87,7 @@ class EnqueueStatus(StrEnum):
     # earlier attempt of this same call whose reply was lost.
     DUPLICATE = "duplicate"
     CONFLICT = "conflict"  # not enqueued: the job of this id, not ended, has its unique key
-    REPLACED = "replaced"  # the job of this id, which has its unique key, got this payload
+    REPLACED = "replaced"  # the job of this id, which has its unique key, waits with this payload
     REJECTED = "rejected"  # not enqueued: a partition was full, or the call ended before its turn
     UNKNOWN = "unknown"  # sent, not answered or not confirmed: enqueue it again with the same id
 

@@ -22,7 +22,6 @@ class Accept:
     by: list[bytes] = field(default_factory=list)
     grown: int = 0
     sooner: bool = False
-    put: list[bytes] = field(default_factory=list)  # what is remembered of those that replaced one
     gates: dict[bytes, bytes] = field(default_factory=dict)  # of new jobs that name limits
 
     def jobs(self, pairs: Args, head: bytes, group: bytes, delay: int) -> list[bytes]:
@@ -33,16 +32,11 @@ class Accept:
             until, key, ms, gate = wish
             if job_id in self.p.jobs or _seen(self.p, job_id):
                 self.status += b"0"
-            elif until[1:] and self._was_put(job_id, self.p.holder_of(key)):
-                self.status += b"3"
-                self.by.append(job_id)
             elif until[:1] and (holder := self.p.holder_of(key)) is not None:
                 body = head + tail, group, delay
                 replaced = until[1:] and self._replace(holder, until[1:], wish, *body)
                 self.status += b"3" if replaced else b"2"
                 self.by.append(holder)
-                if replaced:
-                    self.put += [b"=" + job_id, b"=%s=%s" % (job_id, holder)]
             else:
                 self.status += b"1"
                 self.p.jobs[job_id] = head + tail
@@ -55,11 +49,6 @@ class Accept:
                 if int(ms) > 0:
                     self.p.wishes.expire_ms[job_id] = self.p.now + int(ms)
         return fresh
-
-    def _was_put(self, job_id: bytes, holder: bytes | None) -> bool:
-        # Whether it was put in the place of one lately that does not hold the key any more.
-        p, here = self.p, b"=%s=%s" % (job_id, holder or b"")
-        return p.ended.remembers(b"=" + job_id, p.now) and not p.ended.remembers(here, p.now)
 
     def _replace(
         self, job_id: bytes, mode: bytes, wish: Args, body: bytes, group: bytes, delay: int

@@ -21,7 +21,7 @@ _TIERS, _OF_TENANTS = (b"0", b"1", b"2", b"3"), (b"4", b"5", b"6", b"7")
 _MAX_JOBS = 2000  # far beyond what a client sends; the most that a script's commands accept
 
 
-def _record(p: PartitionData, accept: Accept, added: int) -> None:
+def _count(p: PartitionData, accept: Accept, added: int) -> None:
     if added:
         p.count("enqueued", added)
     if accept.grown:
@@ -29,8 +29,6 @@ def _record(p: PartitionData, accept: Accept, added: int) -> None:
     for counter, code in (("duplicate", b"0"), ("conflicts", b"2"), ("replaced", b"3")):
         if code in accept.status:
             p.count(counter, accept.status.count(code))
-    for member in accept.put:
-        p.remember(member)
 
 
 @routed(5)
@@ -67,7 +65,7 @@ def enqueue(p: PartitionData, args: Args) -> Any:
         wake = (p.tune(name, owning=True) > 0 and idle) or wake
     wake = (_lets_run(p, names) and idle) or wake
     p.ended.heed_the_clock(p.now)
-    _record(p, accept, added)
+    _count(p, accept, added)
     if wake:
         p.wake(b"w")
     if sooner or accept.sooner:

@@ -136,59 +136,6 @@ def test_a_repeated_call_whose_payload_runs_by_now_is_told_so(world: World) -> N
     assert enqueue(world, "b", 2) == REPLACED
 
 
-@pytest.mark.parametrize("mode", [b"r", b"d"])
-@pytest.mark.parametrize("how", ["done", "cancelled", "dead", "started"])
-def test_a_repeated_call_whose_payload_has_run_by_now_adds_nothing(
-    world: World, mode: bytes, how: str
-) -> None:
-    owned, until = world.own(), b"s" if how == "started" else b"e"
-
-    def call(job_id: str) -> object:
-        return w.enqueue(world, [job_id], unique={0: b"k"}, until=until + mode)
-
-    call("a")
-    assert call("b") == REPLACED
-    if how == "cancelled":
-        world.partition.cancel("a")
-    else:
-        claims = w.claim(owned)
-        if how == "done":
-            w.finish(owned, claims)
-        elif how == "dead":
-            w.bury(owned, claims.ids)
-
-    assert call("b") == Conflicts(b"3", (b"b",))
-    assert w.drain(owned) == []
-    assert world.partition.status("b").state is JobState.UNKNOWN
-    assert (world.counters()["enqueued"], world.counters()["replaced"]) == (1, 2)
-    assert call("c") == b"1"
-
-
-def test_nor_does_it_take_the_place_of_a_later_job_with_the_key(world: World) -> None:
-    owned = world.own()
-    enqueue(world, "a", 1)
-    assert enqueue(world, "b", 2) == REPLACED
-    assert w.drain(owned) == ["a"]
-    assert enqueue(world, "later", 3) == b"1"
-
-    assert enqueue(world, "b", 2) == Conflicts(b"3", (b"b",))
-
-    assert claimed(owned) == {"later": 3}
-
-
-def test_what_replaced_a_job_is_remembered_like_what_ended(world: World) -> None:
-    owned = world.own(lease_s=10**6)
-    enqueue(world, "a", 1)
-    enqueue(world, "b", 2)
-    assert w.drain(owned) == ["a"]
-    world.advance(59)
-    assert enqueue(world, "b", 2) == Conflicts(b"3", (b"b",))
-
-    world.advance(62)
-
-    assert enqueue(world, "b", 2) == b"1"
-
-
 def test_one_of_another_group_is_not_replaced(world: World) -> None:
     enqueue(world, "a", 1)
 

@@ -141,7 +141,7 @@ def test_a_plain_port_is_not_talked_to(open_to_all: TlsServer, trust: Trust) -> 
 
     with_threads, with_asyncio = failure(Tls(ca=trust.ours.ca).added_to(plain), timeout_s=0.3)
 
-    assert "is this its TLS port?" in with_threads
+    assert "check that this is its TLS port" in with_threads
     assert "TimeoutError" in with_asyncio  # asyncio does not tell what it waited for
 
 

@@ -13,10 +13,9 @@
 --         names of its limits, 1 to 4, in order, joined by ',' ('': none))
 -- Returns one character per job, 1 accepted, 0 duplicate, 2 kept out by the job that holds its
 --         unique key, or 3 put in the place of that one: then {CONFLICT, the characters, id of the
---         other job for each 2 or 3 ...}; its own id if it was put there before, and the other one
---         no longer holds the key. Or {FULL, depth, bytes}, with nothing written: room is checked
---         for the whole call. Dead jobs do not count: they have separate limits. Or {MOVED, least
---         version}, with nothing written: that of the route is lower.
+--         other job for each 2 or 3 ...}. Or {FULL, depth, bytes}, with nothing written: room is
+--         checked for the whole call. Dead jobs do not count: they have separate limits. Or {MOVED,
+--         least version}, with nothing written: that of the route is lower.
 -- No allow-oom flag: an out-of-memory server refuses it before the first line.
 -- The script stamps the time into the body, so no producer's clock counts. O(jobs).
 local redis, ARGV, tonumber, type = redis, ARGV, tonumber, type -- locals are faster

@@ -34,7 +34,7 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
 
     I14: nor while another job that has not ended has its unique key.
     """
-    status, by, known, put = b"", list[bytes](), s.births, set[bytes]()
+    status, by, known = b"", [], s.births
     for run in runs:
         for job_id in run.ids:
             if job_id in s.jobs or job_id in s.ends.known(s.now_s) or job_id in s.marks:
@@ -42,18 +42,12 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
                 status += b"0"
                 continue
             key = run.keys.get(job_id, b"")
-            if key and run.mode and was_put(s, job_id, s.holders.get(key[1:], b"")):
-                s.counters["replaced"] += 1
-                status += b"3"
-                by.append(job_id)
-                continue
             if key[1:] in s.holders:
                 holder = s.holders[key[1:]]
                 replaced = bool(run.mode) and replace(s, holder, run, job_id, known)
                 s.counters["replaced" if replaced else "conflicts"] += 1
                 status += b"3" if replaced else b"2"
                 by.append(holder)
-                put |= {b"=" + job_id, b"=%s=%s" % (job_id, holder)} if replaced else set()
                 continue
             status += b"1"
             s.births += 1
@@ -75,16 +69,7 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
                 group.delayed += 1
             else:
                 gating.arrive(s, job_id)
-    if put:
-        s.ends.turn(s.now_s)
-        s.ends.sets[s.ends.in_use] |= put
     return Conflicts(status, tuple(by)) if by else status
-
-
-def was_put(s: State, job_id: bytes, holder: bytes) -> bool:
-    """Return whether it replaced a job lately that does not hold the key any more."""
-    known = s.ends.known(s.now_s)
-    return b"=" + job_id in known and b"=%s=%s" % (job_id, holder) not in known
 
 
 def replace(s: State, job_id: bytes, run: Run, newest: bytes, known: int) -> bool:

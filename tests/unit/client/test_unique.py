@@ -219,19 +219,6 @@ def test_a_lost_answer_to_many_leaves_conflicts_what_they_are() -> None:
     assert {result.job_id for result in results} == set(stored(server))
 
 
-@pytest.mark.parametrize("job_id", [None, "mine"])
-@pytest.mark.parametrize("mode", ["replace", "debounce"])
-def test_a_replacement_whose_answer_was_lost_is_none_of_a_second_job(
-    mode: Any, job_id: str | None
-) -> None:
-    pool, server = faulty_pool(["ok", "lost and drain"])
-    pool.enqueue("t", {}, partition_key="g", unique="k")
-
-    again = pool.enqueue("t", {}, partition_key="g", unique="k", on_conflict=mode, job_id=job_id)
-
-    assert (again.status, stored(server)) == (EnqueueStatus.REPLACED, [])
-
-
 def test_a_key_until_the_start_lets_another_in_while_the_job_runs(
     pool: MemoryPool, registry: Registry
 ) -> None:

@@ -29,7 +29,6 @@ local idle = was[1] + was[2] + was[3] + was[4] <= 0
 local after_cut = was[7] < 8796093022208 and was[7] + 1 or 0 -- 2^43: the stamp has 11 digits
 local stamp = string.format('%011x', math.max(now, after_cut))
 local replaced, clashes, kept, by, grown, heaviest, moved = 0, nil, nil, nil, nil, nil, nil
-local put -- what is remembered of jobs that replaced others
 local gates -- by id, of jobs that name limits
 if wished > 0 then
   -- uses: enqueue/unique

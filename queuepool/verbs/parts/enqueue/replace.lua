@@ -1,26 +1,8 @@
--- uses: group_of, epochs_in_flight, gate_of, urgency, remembered
+-- uses: group_of, epochs_in_flight, gate_of, urgency
 redis.call('ZCARD', dl)
 redis.call('ZCARD', base .. ':du')
 for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
-for p = 0, 1 do
-  local ended = redis.pcall('SCARD', base .. ':dn:' .. p)
-  if type(ended) == 'table' then
-    foreign = foreign or {}
-    foreign[base .. ':dn:' .. p] = ended
-  end
-end
-grown, heaviest, put = 0, 0, {}
--- Whether a job was put in the place of one lately that does not hold the key any more
-was_put = function(id, holder)
-  local in_use, since = unpack(redis.call('HMGET', c, 'dn', 'dn_since'))
-  for p = 0, 1 do
-    local set = base .. ':dn:' .. p
-    if remembered(set, in_use == tostring(p), now - (tonumber(since) or 0)) then
-      local found = redis.call('SMISMEMBER', set, '=' .. id, '=' .. id .. '=' .. (holder or ''))
-      if found[1] == 1 then return found[2] == 0 end
-    end
-  end
-end
+grown, heaviest = 0, 0
 -- The body of a job that waits becomes that of a newer one; its id, tier and place stay. Whether
 -- that is what is in: not while it runs, unless a repeated call brings what it runs with.
 replace = function(id, wish, tail, group, delay)

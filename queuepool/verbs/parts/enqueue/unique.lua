@@ -1,6 +1,6 @@
 -- What jobs ask for, by place in the call; who holds each unique key; the places of jobs kept out
 -- by another one, or put in its place, and which one that is.
-local wishes, holders, replace, was_put, noted, limited = {}, {}, nil, nil, false, nil
+local wishes, holders, replace, noted, limited = {}, {}, nil, false, nil
 kept, by = {}, {}
 -- uses: holder_of
 for _, k in ipairs({'u', 'uk', 'ex', 'lm', 'gt'}) do redis.call('HLEN', base .. ':' .. k) end
@@ -34,14 +34,10 @@ clashes = function(place, id, tail, group, delay)
   local wish = wishes[place]
   if not wish or redis.call('HEXISTS', j, id) == 1 then return end
   local holder = wish.key and holders[wish.key]
-  local again = wish.key and wish.mode ~= '' and was_put(id, holder)
-  if holder or again then
-    local instead = again or wish.mode ~= '' and replace(holder, wish, tail, group, delay)
-    kept[#kept + 1], by[#by + 1] = {place, instead and '3' or '2'}, again and id or holder
+  if holder then
+    local instead = wish.mode ~= '' and replace(holder, wish, tail, group, delay)
+    kept[#kept + 1], by[#by + 1] = {place, instead and '3' or '2'}, holder
     if instead then replaced = replaced + 1 end
-    if instead and not again then
-      put[#put + 1], put[#put + 2] = '=' .. id, '=' .. id .. '=' .. holder
-    end
     return true
   end
   noted = noted or redis.call('HSET', c, 'rare', 1) -- any reply is true

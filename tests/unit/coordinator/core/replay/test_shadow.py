@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as changed
 
 from coordinator.core.replay.cycle import Cycle
 from coordinator.core.replay.shadow import Comparison, Shadow
@@ -84,7 +85,7 @@ def test_a_reading_that_is_hardly_true_counts_for_neither(counts: dict[str, Any]
     whole = compared(cycles, "sized")
     [first, *others] = cycles[60].observations
     assert first.state is not None
-    wrong = replace(first, state=replace(first.state, **counts))
+    wrong = changed(first, state=replace(first.state, **counts))
 
     cycles[60] = replace(cycles[60], observations=[wrong, *others])
     found = compared(cycles, "sized")
