@@ -15,7 +15,7 @@ from queuepool.cli.display import output
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
-from queuepool.cli.rows import row_ids
+from queuepool.cli.rows import outcome, row_ids
 from queuepool.cli.rows.enqueueing import (
     Advance,
     Tally,
@@ -159,9 +159,9 @@ def run(arguments: argparse.Namespace) -> Exit:
             _remark_on_a_second_run(tally, before)
         if arguments.wait:
             place = pool.partition(group.partition.number, name)
-            so_far = partial(_so_far, summary, before, started)
+            so_far = partial(outcome.so_far, summary, before, started)
             summary = so_far(_wait(arguments, group, tally, place, so_far))
-            return _report(summary, group, arguments.tenant, as_json=arguments.json)
+            return outcome.report(summary, group, arguments.tenant, as_json=arguments.json)
     if arguments.json:
         output.print_json(summary)
     return Exit.OK
@@ -257,60 +257,3 @@ def _progress(total: int | None) -> Iterator[Advance]:
     with Progress(console=output.remark_console(), transient=True) as bar:
         task = bar.add_task("enqueue", total=total)
         yield lambda rows: bar.advance(task, rows)
-
-
-def _so_far(
-    summary: dict[str, Any], before: GroupStatus, started_s: float, after: GroupStatus
-) -> dict[str, Any]:
-    seconds = round(time.monotonic() - started_s, 3)
-    return summary | _outcome(before, after) | {"left": after.left, "seconds": seconds}
-
-
-def _outcome(before: GroupStatus, after: GroupStatus) -> dict[str, int]:
-    """Return the outcome of the new jobs of a group that may have had others before."""
-    if after.total < before.total:  # it ended, was forgotten, and began again
-        before = GroupStatus(
-            total=0, ready=0, delayed=0, in_flight=0, done=0, dead=0, cancelled=0
-        )  # fmt: skip
-    names = ("done", "dead", "cancelled", "evicted", "discarded", "expired", "died")
-    return {name: max(0, getattr(after, name) - getattr(before, name)) for name in names}
-
-
-def _remedy(summary: dict[str, Any], tenant: str | None) -> str:
-    if not summary["dead"]:
-        return "None of them is still stored, so enqueue their rows again"
-    which = (
-        "them" if summary["dead"] == summary["died"] else (f"the {summary['dead']:,} still stored")
-    )
-    of_tenant = "" if tenant is None else f" --tenant {typed(tenant)}"
-    return (
-        f"See `queuepool dead list --key {typed(summary['key'])}{of_tenant}`; "
-        f"`queuepool dead replay` runs {which} again"
-    )
-
-
-def _report(
-    summary: dict[str, Any], group: TaskGroup, tenant: str | None, *, as_json: bool
-) -> Exit:
-    died = summary["died"]
-    if as_json:
-        output.print_json(summary)
-    else:
-        rate = summary["enqueued"] / max(summary["seconds"], 0.001)
-        no_longer_kept = "".join(
-            f", {summary[name]:,} {name}" for name in ("evicted", "discarded") if summary[name]
-        )
-        output.say(
-            f"{summary['done']:,} done, {summary['dead']:,} dead{no_longer_kept}, "
-            f"{summary['cancelled']:,} cancelled "
-            f"in {summary['seconds']:.1f} s ({rate:,.0f} jobs/s)"
-        )
-    if not died:
-        return Exit.OK
-    why = next((d.error for d in group.partition.dead(0, 200) if d.group == group.group), None)
-    example = output.clean(f", such as {why.type or why.reason}: {why.message}") if why else ""
-    example = example.rstrip(".")
-    raise CommandError(
-        f"{died:,} jobs died{example}. {_remedy(summary, tenant)}",
-        Exit.DIED,
-    )
