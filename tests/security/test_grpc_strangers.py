@@ -9,6 +9,7 @@ import contextlib
 import gzip
 import json
 import resource
+import signal
 import socket
 import struct
 import urllib.request
@@ -25,6 +26,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from coordinator.api import health
 from coordinator.api.methods import TAKEN_OUT
 from coordinator.api.refusals import LINES
+from queuepool.process.endings import FAILED
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.integration.coordinator.cluster import Process
@@ -287,9 +289,12 @@ def test_a_process_whose_api_breaks_down_all_the_same_ends_for_its_supervisor(
             holder.call(WATCH, b"")
             stranger.call(b"/\xff", b"")
 
-            assert process.popen.wait(60) == 1
+            code = process.popen.wait(60)
         process.kill()
-        assert any("the gRPC API stopped unexpectedly" in line for line in process.log)
+        # grpc's core may use what its broken loop has freed, about once in 400 times, before
+        # anyone can see that the loop ended. A supervisor restarts the process then, too.
+        assert code in (FAILED, -signal.SIGSEGV)
+        assert code != FAILED or any("API stopped unexpectedly" in line for line in process.log)
     finally:
         process.kill()
 
