@@ -34,6 +34,7 @@ from queuepool.verbs.moves.verbs import Walked
 
 SIDE_BY_SIDE = 8
 _LONGEST_PAUSE_S, _LOOK_S = 1.0, 0.02
+_SHORTEST_PAUSE_S = 0.001  # a shorter one would be longer than that
 _Steps = Generator[Any, Any, Copied]
 
 
@@ -68,6 +69,7 @@ class Carrier:
     ) -> None:
         self._pool, self._share, self._drain_s, self._going = pool, share, drain_s, going
         self._rest, self._clock = rest, clock
+        self._owed_s = 0.0  # the pause that calls so far have earned the servers
 
     def walk(self, place: Partition, is_wanted: Callable[[int], bool]) -> Walked:
         """Return the batches and groups of these slots that a place has: with jobs, frozen, noted.
@@ -169,8 +171,8 @@ class Carrier:
     ) -> list[bytes]:
         """Let no job of groups start; return those of which some run."""
         names, running = list(groups), list[bytes]()
-        for i in range(0, len(names), move.MAX_JOBS):
-            page = {name: groups[name] for name in names[i : i + move.MAX_JOBS]}
+        for i in range(0, len(names), move.MAX_GROUPS):
+            page = {name: groups[name] for name in names[i : i + move.MAX_GROUPS]}
             counts = self._paced(place.run, move.freeze(version, page, closed=closed))
             running += [name for name, n in zip(page, counts, strict=True) if n > 0]
         return running
@@ -201,8 +203,8 @@ class Carrier:
         Settler(self._pool, self._paced).settle_pool(source, dest)
         sides = {Side.A: source, Side.B: self._pool.partition(dest, source.pool)}
         names = list(found.batches)
-        for i in range(0, len(names), move.MAX_JOBS):
-            self._paced(source.run, carry.freeze_batches(version, names[i : i + move.MAX_JOBS]))
+        for i in range(0, len(names), move.MAX_GROUPS):
+            self._paced(source.run, carry.freeze_batches(version, names[i : i + move.MAX_GROUPS]))
         groups = ((name, copy(version, name, found.dead.get(name, ()))) for name in found.slots)
         ended = self._drive(sides, groups, moved)
         self._drive(sides, ((name, copying_batch(version, name)) for name in names), moved)
@@ -258,7 +260,8 @@ class Carrier:
         began_s = self._clock()
         reply = call(*arguments)
         spent_s = self._clock() - began_s
-        pause_s = min(spent_s * (1 / self._share - 1), _LONGEST_PAUSE_S)
-        if pause_s > 0:
-            self._rest(pause_s)
+        self._owed_s += spent_s * (1 / self._share - 1)
+        if self._owed_s >= _SHORTEST_PAUSE_S:
+            self._rest(min(self._owed_s, _LONGEST_PAUSE_S))
+            self._owed_s = 0.0
         return reply

@@ -41,19 +41,30 @@ end
 if totals > 0 then redis.call('HSET', g, 'arrived', ARGV[1]) end
 local heaviest, newest = 0, now
 -- uses: moves/settle_in
-for i = at + 1 + 2 * totals, #ARGV, 11 do
-  local id, body = ARGV[i], ARGV[i + 3]
-  local here = redis.call('HGET', j, id)
+local first, ids = at + 1 + 2 * totals, {}
+for i = first, #ARGV, 11 do ids[#ids + 1] = ARGV[i] end
+local function of_all(key) return #ids > 0 and redis.call('HMGET', key, unpack(ids)) or {} end
+local known, marks = of_all(j), of_all(base .. ':cx')
+for k, id in ipairs(ids) do
+  local i, here = first + 11 * (k - 1), known[k]
   if here then
+    local body = ARGV[i + 3]
     local same = string.sub(here, 1, 13) == string.sub(body, 1, 13) and group_of(here) == group
     status[#status + 1] = same and 'h' or 'c'
-  elseif redis.call('HEXISTS', base .. ':cx', id) == 1 then
+  elseif marks[k] then
     status[#status + 1] = 'c' -- its id is in a lane still
   else
-    settle_in(id, body, i)
+    settle_in(id, ARGV[i + 3], i)
     status[#status + 1] = '1'
   end
 end
+if came.left > 0 then add(g, 'left', came.left) end
+if came.dead > 0 then add(g, 'dead', came.dead) end
+if came.left + came.dead > 0 then
+  add(g, 'total', came.left + came.dead)
+  add(c, 'bytes', came.bytes)
+end
+if came.dead > 0 then add(c, 'dead_bytes', came.dead_bytes) end
 raise_largest(largest, heaviest)
 -- A cancellation is to find jobs, too, that came by a clock which is ahead of the one here
 if newest > now then cut = math.max(cut, newest_cut(newest)) end

@@ -26,10 +26,10 @@ end
 local function take_list(list) -- past up to 10,000 marks
   local at, page = 0, {}
   repeat
-    page = ours('LRANGE', list, at, at + 199) or {}
+    page = ours('LRANGE', list, at, at + limit - 1) or {}
     take(page)
-    at = at + 200
-  until #page < 200 or #ids >= limit or at >= 10000
+    at = at + limit
+  until #page < limit or #ids >= limit or at >= 10000
 end
 local function take_gates()
   local page = {'0'}
@@ -51,29 +51,36 @@ else
   -- Any of them, since all have times: a scan from the start would pass what has left before
   take(#ids < limit and ours('SRANDMEMBER', base .. ':dg:' .. group, limit) or {})
 end
-for _, id in ipairs(ids) do
-  local body = seen[id]
-  budget = budget - #body
-  if budget < 0 and #jobs > 0 then break end
-  local due = redis.call('ZSCORE', base .. ':dl', id)
-  local died = redis.call('ZSCORE', base .. ':dead', id)
-  local place, ms = 'l', 0
-  if died then place, ms = 'x', math.max(0, now - died) end
-  if due then place, ms = 'd', due - now end -- below 0 for what is due, which keeps its order
-  if (#ARGV > 4) == (place == 'x') then
-    local n = #jobs
-    jobs[n + 1], jobs[n + 2], jobs[n + 4] = id, place, body
-    jobs[n + 3] = string.format('%.0f', ms)
-    for k, hash in ipairs({'at', 'cr', 'er', 'uk'}) do
-      jobs[n + 4 + k] = redis.call('HGET', base .. ':' .. hash, id) or ''
-    end
-    local said = redis.call('HGET', base .. ':ex', id)
-    local by = said and tonumber(string.sub(said, 1, 11), 16) == stamp_of(body)
-      and tonumber(string.sub(said, 12))
-    jobs[n + 9] = by and string.format('%.0f', math.max(1, by - now)) or ''
-    local _, gate = gate_of(redis.call('HGET', base .. ':lm', id))
-    jobs[n + 10] = gate or ''
-    jobs[n + 11] = redis.call('HGET', base .. ':ua', id) or ''
+local function of_all(command, key)
+  return #ids > 0 and redis.call(command, key, unpack(ids)) or {}
+end
+local wanted, due, died = {}, {}, {}
+local dues, deaths = of_all('ZMSCORE', base .. ':dl'), of_all('ZMSCORE', base .. ':dead')
+for k, id in ipairs(ids) do
+  if (#ARGV > 4) == (deaths[k] ~= false) then
+    budget = budget - #seen[id]
+    if budget < 0 and #wanted > 0 then break end
+    wanted[#wanted + 1], due[id], died[id] = id, dues[k], deaths[k]
   end
+end
+ids = wanted
+local known = {}
+for _, k in ipairs({'at', 'cr', 'er', 'uk', 'ex', 'lm', 'ua'}) do
+  known[k] = of_all('HMGET', base .. ':' .. k)
+end
+for k, id in ipairs(ids) do
+  local body, place, ms = seen[id], 'l', 0
+  if died[id] then place, ms = 'x', math.max(0, now - died[id]) end
+  if due[id] then place, ms = 'd', due[id] - now end -- below 0: it is due, and keeps its order
+  local said = known.ex[k]
+  local by = said and tonumber(string.sub(said, 1, 11), 16) == stamp_of(body)
+    and tonumber(string.sub(said, 12))
+  local _, gate = gate_of(known.lm[k])
+  local n = #jobs
+  jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4] = id, place, string.format('%.0f', ms), body
+  jobs[n + 5], jobs[n + 6] = known.at[k] or '', known.cr[k] or ''
+  jobs[n + 7], jobs[n + 8] = known.er[k] or '', known.uk[k] or ''
+  jobs[n + 9] = by and string.format('%.0f', math.max(1, by - now)) or ''
+  jobs[n + 10], jobs[n + 11] = gate or '', known.ua[k] or ''
 end
 return {record, jobs}

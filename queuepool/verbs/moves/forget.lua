@@ -21,9 +21,16 @@ ours('SCARD', base .. ':dg:' .. group)
 ours('SCARD', base .. ':gg:' .. group)
 probe_tenant(group)
 for t = 0, 3 do ours('LLEN', lane_key({tier = t, group = group})) end
-for i = 4, #ARGV, 2 do
-  local _, gate = gate_of(redis.call('HGET', base .. ':lm', ARGV[i]))
-  local body = gate and redis.call('HGET', j, ARGV[i])
+local ids = {}
+for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+local function of_all(command, key)
+  return #ids > 0 and redis.call(command, key, unpack(ids)) or {}
+end
+local bodies, limits = of_all('HMGET', j), of_all('HMGET', base .. ':lm')
+local dues, deaths = of_all('ZMSCORE', base .. ':dl'), of_all('ZMSCORE', base .. ':dead')
+for k in ipairs(ids) do
+  local _, gate = gate_of(limits[k])
+  local body = gate and bodies[k]
   if body then ours('LLEN', base .. ':gq:' .. tier_of(body) .. ':' .. gate .. '~' .. group) end
 end
 local known = ours('HLEN', g) or 0
@@ -32,23 +39,26 @@ if known == 0 then return {0, 0} end
 -- It has come since this call was sent the first time
 if ARGV[3] == '2' and redis.call('HGET', g, 'moving') == ARGV[1] then return {0, 0} end
 -- uses: moves/take_out
-local size, dead_size = 0, 0
-for i = 4, #ARGV, 2 do
-  local id = ARGV[i]
-  local body = redis.call('HGET', j, id)
-  if body and string.sub(body, 3, 13) == ARGV[i + 1] and group_of(body) == group then
-    local place = take_out(id, body)
+local gone, left_by, size, dead_size = {}, {}, 0, 0
+for k, id in ipairs(ids) do
+  local body = bodies[k]
+  if body and string.sub(body, 3, 13) == ARGV[3 + 2 * k] and group_of(body) == group then
+    local place = take_out(id, body, {due = dues[k], died = deaths[k], limits = limits[k]})
     if place then
       size = size + #body
       if place == 'dead' then dead_size = dead_size + #body end
-      add(g, 'total', -1)
-      add(g, place, -1)
-      for _, k in ipairs({'j', 'at', 'cr', 'er', 'ua'}) do
-        redis.call('HDEL', base .. ':' .. k, id)
-      end
-      let_go({id}, 1, 1)
+      left_by[place] = (left_by[place] or 0) + 1
+      gone[#gone + 1] = id
     end
   end
+end
+if #gone > 0 then
+  left_by.total, left_by.left = #gone, #gone - (left_by.dead or 0)
+  for field, n in pairs(left_by) do add(g, field, -n) end
+  for _, k in ipairs({'j', 'at', 'cr', 'er', 'ua'}) do
+    redis.call('HDEL', base .. ':' .. k, unpack(gone))
+  end
+  let_go(gone, 1, #gone)
 end
 if size > 0 then add(c, 'bytes', -size) end
 if dead_size > 0 then add(c, 'dead_bytes', -dead_size) end

@@ -45,10 +45,12 @@ if ARGV[3] ~= '' then
   return {page[1], found}
 end
 local page = redis.call('HSCAN', base .. ':j', ARGV[1], 'COUNT', ARGV[2])
-for i = 1, #page[2], 2 do
-  local id, body = page[2][i], page[2][i + 1]
+local ids = {}
+for i = 1, #page[2], 2 do ids[#ids + 1] = page[2][i] end
+local deaths = #ids > 0 and redis.call('ZMSCORE', base .. ':dead', unpack(ids))
+for k, id in ipairs(ids) do
+  local body, died = page[2][2 * k], deaths[k]
   local slot, group = string.match(body, '^.............(%x%x%x)'), group_of(body)
-  local died = redis.call('ZSCORE', base .. ':dead', id)
   if slot and (died or not known[group]) then
     local n = #found
     found[n + 1], found[n + 2], found[n + 3] = slot, group, died and id or ''

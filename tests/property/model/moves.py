@@ -11,14 +11,13 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from queuepool.verbs.moves.verbs import Adopted, Walked
+from queuepool.verbs.moves.verbs import MAX_JOBS, Adopted, Walked
 from tests.property.model import gating, holding
 from tests.property.model.names import slot_of
 from tests.property.model.records import MINUTE_S, Job, Place, Totals
 from tests.property.model.space import Space
 from tests.property.model.state import DAY_S, State
 
-PAGE = 200
 _ENDS = ("done", "cancelled", "evicted", "discarded", "expired")
 _KINDS = {Place.READY: 1, Place.PARKED: 2, Place.DELAYED: 3}
 
@@ -73,7 +72,7 @@ def export(s: State, group: bytes, dead: Sequence[bytes], ids: Sequence[bytes]) 
     """Fail unless these are the jobs that go first, or the dead ones; return what they are now."""
     if dead:
         known = (i for i in dict.fromkeys(dead) if i in s.jobs and s.jobs[i].group == group)
-        expected = [i for i in known if s.jobs[i].place is Place.DEAD][:PAGE]
+        expected = [i for i in known if s.jobs[i].place is Place.DEAD][:MAX_JOBS]
         assert list(ids) == expected, f"of the dead {expected} go {ids}"
     else:
         _check_order(s, group, ids)
@@ -82,7 +81,7 @@ def export(s: State, group: bytes, dead: Sequence[bytes], ids: Sequence[bytes]) 
 
 def _check_order(s: State, group: bytes, ids: Sequence[bytes]) -> None:
     """M4: the lanes by tier, those at gates, the delayed ones; of a serial group gates first."""
-    assert len(set(ids)) == len(ids) <= PAGE, f"M4: {ids} go"
+    assert len(set(ids)) == len(ids) <= MAX_JOBS, f"M4: {ids} go"
     places = [s.jobs[i].place for i in ids]
     assert set(places) <= set(_KINDS), f"M4: {ids} go, which are {places}"
     assert {s.jobs[i].group for i in ids} <= {group}, f"M4: {ids} go with {group!r}"
@@ -94,7 +93,7 @@ def _check_order(s: State, group: bytes, ids: Sequence[bytes]) -> None:
     for lane in (ready, *parked):
         goes = [i for i in ids if i in set(lane)]
         assert goes == lane[: len(goes)], f"M4: of {lane} {goes} go"
-        assert len(ids) == PAGE or goes == lane, f"M2: of {lane} only {goes} go"
+        assert len(ids) == MAX_JOBS or goes == lane, f"M2: of {lane} only {goes} go"
     late = [i for i in s.at(Place.DELAYED) if s.jobs[i].group == group]
     assert ids or not late, f"M2: {late} stay"
 

@@ -1,14 +1,16 @@
--- A job of `export`, from argument i on, comes to its place; lanes: ids by tier
+-- A job of `export`, from argument i on, comes to its place; lanes: ids by tier; came: how many,
+-- and their bytes, which the caller counts
+local came = {left = 0, dead = 0, bytes = 0, dead_bytes = 0}
 local function settle_in(id, body, i)
   local place, ms, ended = ARGV[i + 1], whole(ARGV[i + 2]), ARGV[i + 1] == 'x'
   redis.call('HSETNX', j, id, body)
   newest = math.max(newest, stamp_of(body))
-  add(c, 'bytes', #body)
-  add(g, 'total', 1)
-  add(g, ended and 'dead' or 'left', 1)
+  came.bytes = came.bytes + #body
+  local counts = ended and 'dead' or 'left'
+  came[counts] = came[counts] + 1
   if ended then
     redis.call('ZADD', base .. ':dead', now - ms, id)
-    add(c, 'dead_bytes', #body)
+    came.dead_bytes = came.dead_bytes + #body
   else
     heaviest = math.max(heaviest, #body)
     if place == 'd' then

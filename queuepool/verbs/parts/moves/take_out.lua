@@ -4,7 +4,7 @@ local function take_from(list, id)
   local n = 0
   for _ = 1, 1000 do
     local first = redis.call('LINDEX', list, 0)
-    if not first or redis.call('HEXISTS', j, first) == 1 then break end
+    if first == id or not first or redis.call('HEXISTS', j, first) == 1 then break end
     if redis.call('LLEN', list) == 1 then break end
     redis.call('HDEL', base .. ':cx', redis.call('LPOP', list))
     n = n + 1
@@ -17,11 +17,13 @@ local function take_from(list, id)
   redis.call('HSET', base .. ':cx', mark, 1)
   return n
 end
--- Takes a job out of its place; returns what counts it in the record of its group. nil: it runs
-local function take_out(id, body)
-  if redis.call('ZREM', base .. ':dead', id) == 1 then return 'dead' end
-  if leave_delayed(id, group) then return 'left' end
-  local state, gate = gate_of(redis.call('HGET', base .. ':lm', id))
+-- Takes a job out of its place; returns the field that counts it in the record of its group, which
+-- the caller lowers: dead, that of its lane (w<tier>), or left. nil: it runs.
+-- known: when it is due, when it died, and what lm says
+local function take_out(id, body, known)
+  if known.died then return redis.call('ZREM', base .. ':dead', id) == 1 and 'dead' or nil end
+  if known.due then return leave_delayed(id, group) and 'left' or nil end
+  local state, gate = gate_of(known.limits)
   local tier = tier_of(body)
   if state == 'p' then
     local n = take_from(base .. ':gq:' .. tier .. ':' .. gate .. '~' .. group, id)
@@ -30,7 +32,5 @@ local function take_out(id, body)
     leave_gate(gate, n)
     return 'left'
   end
-  if not take_from(lane_key({tier = tier, group = group}), id) then return end
-  add(g, 'w' .. tier, -1)
-  return 'left'
+  return take_from(lane_key({tier = tier, group = group}), id) and 'w' .. tier or nil
 end
