@@ -48,7 +48,7 @@ class MoveRecord:
 
     def _stands(self, known: RouteRecord) -> bool:
         """Return whether the record is the one that is known; write it again if it fell back."""
-        found = self._run(route.look())
+        found = self._run(route.look(self._pool.system[1]))
         if found is None:
             self._run(route.restore(known))
         elif found.version < known.version:

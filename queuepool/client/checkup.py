@@ -84,7 +84,7 @@ def with_the_rest(
     servers = _refusing(servers, config.topology.system, error)
     limits, partly = yield from _limits(config, [(place.partition, place.pool) for place in places])
     timed, _ = yield from _system(schedules.schedules(0))
-    record, unread = yield from _system(route.look())
+    record, unread = yield from _system(route.look(config.keyspace.system()))
     states = [place.state for place in places if place.state is not None]
     now_ms = max((state.observed_ms for state in states), default=began_ms)
     return Observed(

@@ -75,7 +75,7 @@ def asking(config: PoolConfig, leave: Leave) -> Asking:
     A reply may be an error. Raises ConfigurationError if the record contradicts the config, and
     another QueuePoolError when it cannot be read, or made.
     """
-    found = yield from _of_system(config, route.look())
+    found = yield from _of_system(config, route.look(config.keyspace.system()))
     if found is not None:
         _accept(config, found)
         return Answer(found, (yield from _ask_others(config, _unheard(config, found), found)))
@@ -238,7 +238,7 @@ def _named(config: PoolConfig) -> str:
 def _elsewhere(config: PoolConfig, name: str) -> list[Call]:
     # Partition 0 may have moved to where it is placed here; the record stayed behind.
     key = config.keyspace.system()
-    return [(name, key, route.glance(key))] if name != config.topology.system else []
+    return [(name, key, route.look(key))] if name != config.topology.system else []
 
 
 def _beyond(config: PoolConfig, name: str) -> list[Call]:

@@ -102,7 +102,7 @@ def decisions(s: SystemData, args: Args) -> Any:
 
 
 def route(s: SystemData, args: Args) -> Any:
-    """Read the route record; create it if there is none."""
+    """Create the route record if there is none; return it."""
     if args and not s.route:
         s.route = dict(zip(args[::2], args[1::2], strict=True)) | {b"created": b"%d" % s.now}
     return [x for pair in s.route.items() for x in pair]

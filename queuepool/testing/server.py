@@ -138,7 +138,7 @@ class MemoryServer:
     def _run(self, key: bytes, verb: Verb[Any]) -> Reply:
         args = [to_bytes(argument) for argument in verb.args]
         if not verb.script and args[0] == b"HGETALL":  # of the route record alone
-            system = self._systems.get(args[1].removesuffix(b":route"), SystemData())
+            system = self._systems.setdefault(args[1].removesuffix(b":route"), SystemData())
             return [x for pair in system.route.items() for x in pair]
         if not verb.script:
             return _COMMANDS[args[0]](args)

@@ -53,7 +53,8 @@ class Verb(msgspec.Struct, Generic[T], frozen=True, eq=False):
             raise
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise UndecodableError(
-                f"{self.script} returned an unreadable reply ({type(error).__name__}: {error}): "
+                f"{self.script or 'a command'} returned an unreadable reply "
+                f"({type(error).__name__}: {error}): "
                 "another program or version may have written to these keys; run `queuepool "
                 "check`"
             ) from error

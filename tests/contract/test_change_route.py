@@ -17,14 +17,14 @@ def ask(world: World, verb: Verb[T]) -> T:
 
 
 def look(world: World) -> RouteRecord:
-    found = ask(world, route.look())
+    found = ask(world, route.look(world.system))
     assert found is not None
     return found
 
 
 def test_what_is_not_there_is_not_changed(world: World) -> None:
     assert ask(world, operate.change_route(0, "a", {"legacy": ""})) == (False, 0)
-    assert ask(world, route.look()) is None
+    assert ask(world, route.look(world.system)) is None
 
 
 def test_a_record_of_a_queue_without_partitions_changes_by_versions(world: World) -> None:

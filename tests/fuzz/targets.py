@@ -152,7 +152,7 @@ def command(data: bytes) -> None:
     manual = [supply.digits(), b"%b:%b" % (supply.digits(), supply.digits())]
     leader = [supply.below(2), supply.digits(), supply.number(), supply.number(), supply.raw()]
     _read(lambda: lead.lead("n", lease_ms=1, address="").read([*leader, manual]))
-    _read(lambda: route.look().read(supply.pairs((b"version", b"partitions", b"layout"))))
+    _read(lambda: route.look(b"").read(supply.pairs((b"version", b"partitions", b"layout"))))
 
 
 def _observed(supply: Supply) -> PartitionState | None:

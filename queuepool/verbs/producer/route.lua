@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- route: read the record of the route; create it if there is none.
+-- route: create the record of the route if there is none; return it.
 -- ROLES   producer consumer coordinator ops-read ops
 -- KEYS[1] system base; derived: route
--- ARGV    n * (field, value) of the record to create; nothing: only look
+-- ARGV    n * (field, value) of the record to create; nothing (older versions): only read it
 -- Returns [field, value ...] of the record; empty if there is none, and the caller may not create
 --         it. One script: if two processes start at once with different counts, one must see the
 --         other's. O(1).

@@ -12,15 +12,10 @@ _OPTIONAL = ("slots", "servers", "moving", "migration", "legacy", "homes", "firs
              "arrived", "former", "move", "unheard")  # fmt: skip
 
 
-def look() -> Verb[RouteRecord | None]:
-    """Return the route record, None when there is none. Sent to the system key."""
-    return Verb("route", (), _read)
+def look(system: bytes) -> Verb[RouteRecord | None]:
+    """Return the route record, None when there is none.
 
-
-def glance(system: bytes) -> Verb[RouteRecord | None]:
-    """Return the record on a server that need not be the one that keeps it.
-
-    A plain read: a server that refuses writes refuses the script that might make a record, too.
+    A plain read: a server that refuses writes also refuses the script that might make a record.
     system: the system key.
     """
     return Verb("", [b"HGETALL", system + b":route"], _read)

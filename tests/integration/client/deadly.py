@@ -32,7 +32,9 @@ class Deadly:
         return self.run_many([(key, verb) for verb in verbs])
 
     def run_many(self, calls: Sequence[tuple[bytes, Verb[Any]]]) -> list[Reply]:
-        if any(verb.script in ("route", "peek") for _, verb in calls):
+        if any(
+            verb.script in ("route", "peek") or b"HGETALL" in verb.args[:1] for _, verb in calls
+        ):
             return self.server.run_many(calls)  # by a thread of its own, whose death is no event
         if self.dead:
             raise Died

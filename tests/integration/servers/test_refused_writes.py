@@ -16,6 +16,7 @@ from queuepool.process.embedded import EmbeddedServer
 from queuepool.routing.topology import build, single
 from tests.integration.coordinator.cluster import BRIEF, FAST
 from tests.replicas import replica_arguments
+from tests.shell import Shell
 from tests.waiting import wait_until
 
 Servers = dict[str, EmbeddedServer]
@@ -95,6 +96,24 @@ def test_a_replica_is_found(engine_binary: Path, tmp_path: Path) -> None:
 
     assert "READONLY" in found.what
     assert "QUEUEPOOL_URL" in found.remedy
+
+
+@pytest.mark.parametrize("command", [
+    "partitions show", "moves", "job show mine", "decisions", "log", "limit list", "schedule list",
+])  # fmt: skip
+def test_a_command_that_reads_gets_its_route_from_a_server_that_refuses_writes(
+    servers: Servers, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = servers["a"].url
+    with QueuePool(config=PoolConfig(topology=single(url, 4), retry_for_s=0)) as pool:
+        pool.enqueue("t", {}, partition_key="k", job_id="mine")
+    alone(servers["a"])
+
+    code, _, err = Shell(capsys).run_with(
+        *command.split(), QUEUEPOOL_URL=url, QUEUEPOOL_PARTITIONS="4", QUEUEPOOL_RETRY_FOR_S="0"
+    )
+
+    assert (code, err) == (0, "")
 
 
 def _kinds(board: VerdictBoard) -> list[str]:

@@ -47,7 +47,7 @@ def _leader(scene: Scene) -> str:
 
 
 def _partitions(scene: Scene) -> int | None:
-    record = scene.ask(route.look())
+    record = scene.ask(route.look(scene.system))
     return record.partitions if record else None
 
 

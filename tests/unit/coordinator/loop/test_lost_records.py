@@ -18,7 +18,7 @@ STEPS = [1, 2, 3, 4, 5, 99]
 
 def stored(queue: Queue) -> RouteRecord | None:
     server, key = queue.ops.system
-    verb = route.look()
+    verb = route.look(key)
     return verb.read(server.run(key, [verb])[0])
 
 
