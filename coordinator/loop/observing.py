@@ -34,7 +34,7 @@ class Observing:
 
     def cycle(self) -> Cycle:
         """Observe once. Raises QueuePoolError if the server of partition 0 is down."""
-        verb = lead.lead("", lease_ms=0, address="")
+        verb = lead.who_leads()
         leader = verb.read(self._server.run(self._key, [verb])[0])
         return Cycle(
             planner=self._planner,

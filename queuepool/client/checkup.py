@@ -80,7 +80,8 @@ def with_the_rest(
     """
     config = replace(config, retry_for_s=0.0)
     servers = yield from ask_servers(config)
-    leader, error = yield from _system(lead.lead("", lease_ms=0, address=""))
+    leader, _ = yield from _system(lead.who_leads())
+    _, error = yield from _system(lead.lead("", lease_ms=0, address=""))
     servers = _refusing(servers, config.topology.system, error)
     limits, partly = yield from _limits(config, [(place.partition, place.pool) for place in places])
     timed, _ = yield from _system(schedules.schedules(0))
@@ -116,8 +117,8 @@ def ask_servers(config: PoolConfig) -> Steps[tuple[ServerFigures, ...]]:
 
 
 def _figures(name: str, numbers: Sequence[int]) -> Steps[list[ServerFigures]]:
-    # The look at pools tells whether it refuses writes: a script that might write is refused, too.
-    calls = [(number, verb) for number in numbers for verb in (figures(name), pools.look())]
+    # The probe tells whether it refuses writes: a script that might write is refused, too.
+    calls = [(number, verb) for number in numbers for verb in (figures(name), pools.probe())]
     replies: Any = yield CallEach(calls)
     if isinstance(replies, UnavailableError):
         return [ServerFigures(name=name, problem=replies.cause[:300])]

@@ -43,7 +43,13 @@ FAILURES = (RedisError, RedisClusterException, OSError)
 # into classes and strips them from the text; MOVED is an AskError, MASTERDOWN a ClusterDownError.
 _MISPLACED = (AskError, ClusterDownError, ReadOnlyError)
 _TRANSIENT = (*_MISPLACED, TryAgainError, NoScriptError)
-_TRANSIENT_WORDS = frozenset(("BUSY", "MISCONF", "NOMASTERLINK", "NOREPLICAS"))
+_REFUSING = frozenset(("MISCONF", "NOREPLICAS"))  # every write, before its first line
+_TRANSIENT_WORDS = _REFUSING | {"BUSY", "NOMASTERLINK"}
+# Not that nothing was written: an earlier attempt of the same call may have been
+_REFUSED = (
+    "The server refuses every write now; `queuepool doctor` says why. Repeating the call with the "
+    "same ids is safe."
+)
 # What a script gets for a moving slot, and a confirmation on a demoted primary: the server has no
 # error code for them.
 _MOVING = ("non local key", "the cluster is down", "cannot be used with replica", "UNBLOCKED")
@@ -134,9 +140,14 @@ def translate(name: str, error: Exception) -> QueuePoolError:
         hint = tls.remedy(error)
         return UnavailableError(
             f"{name}: {type(error).__name__}: {text[:500].rstrip('.') or 'no answer'}. "
-            f"{hint and f'{hint[0].upper()}{hint[1:]}. '}{UnavailableError.UNCERTAIN}"
+            f"{hint and f'{hint[0].upper()}{hint[1:]}. '}"
+            f"{_REFUSED if _refuses_writes(error) else UnavailableError.UNCERTAIN}"
         )
     raise error
+
+
+def _refuses_writes(error: Exception) -> bool:
+    return isinstance(error, ReadOnlyError) or str(error).split(" ", 1)[0] in _REFUSING
 
 
 def client_options(timeout_s: float) -> dict[str, Any]:

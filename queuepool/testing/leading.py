@@ -17,13 +17,10 @@ _LONGEST = 16_384
 def lead(s: SystemData, args: Args) -> Any:
     """Become the leader, stay leader, or learn who leads."""
     nonce, lease_ms, address = args[0], int(args[1]), args[2]
-    known = s.leader
-    left = known.get("expires", 0) - s.now
-    byhand = [x for p, (n, ms) in s.manual.items() for x in (p, b"%s:%d" % (n, ms))]
+    known, led = s.leader, who_leads(s, args)
     mine = known.get("nonce") == nonce
-    if not nonce or (not mine and known.get("nonce") and left > 0):
-        there = known.get("address", b"") if left > 0 else b""
-        return [0, b"%d" % known.get("epoch", 0), s.now, max(0, left), there, byhand]
+    if not nonce or (not mine and known.get("nonce") and led[3] > 0):
+        return led
     epoch = known["epoch"] if mine else max(known.get("epoch", 0) + 1, s.now)
     s.leader = {
         "nonce": nonce,
@@ -31,7 +28,16 @@ def lead(s: SystemData, args: Args) -> Any:
         "expires": s.now + lease_ms,
         "address": address,
     }
-    return [1, b"%d" % epoch, s.now, lease_ms, address, byhand]
+    return [1, b"%d" % epoch, s.now, lease_ms, address, led[5]]
+
+
+def who_leads(s: SystemData, _args: Args) -> Any:
+    """Tell who leads, and what is set manually."""
+    known = s.leader
+    left = known.get("expires", 0) - s.now
+    address = known.get("address", b"") if left > 0 else b""
+    byhand = [x for p, (n, ms) in s.manual.items() for x in (p, b"%s:%d" % (n, ms))]
+    return [0, b"%d" % known.get("epoch", 0), s.now, max(0, left), address, byhand]
 
 
 def resign(s: SystemData, args: Args) -> Any:

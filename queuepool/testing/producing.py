@@ -200,6 +200,11 @@ def pools(p: PartitionData, args: Args) -> Any:
     return list(p.pools)
 
 
+def pool_names(p: PartitionData, _args: Args) -> Any:
+    """Return the pools besides the default one."""
+    return list(p.pools)
+
+
 @routed(1)
 def group(p: PartitionData, args: Args) -> Any:
     """Count the jobs of one group."""

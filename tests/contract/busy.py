@@ -77,6 +77,7 @@ class Busy:
             lead.turn_away(1),
             operate.change_route(1, "x", {"moving": ""}),
             lead.lead("n", lease_ms=60_000, address="a"),
+            lead.who_leads(),
             lead.resign("n"),
             lead.set_manual(1, 3, ttl_ms=60_000),
             lead.clear_manual(1),
@@ -88,6 +89,7 @@ class Busy:
             route.record(4, "mod"),
             route.peek(),
             pools.look(),
+            pools.probe(),
             pools.add("video"),
             *_of_schedules(),
             *_of_outboxes(),
@@ -100,6 +102,7 @@ class Busy:
         """Return the base key that a verb is sent to."""
         of_system = (
             "lead",
+            "who_leads",
             "resign",
             "manual",
             "record",

@@ -228,7 +228,7 @@ def test_ops_read_sees_everything_and_a_look_at_the_lead_is_no_lead(
     with as_role(guarded, "ops-read") as pool:
         partition = pool.partition(0)
         server, key = pool.system
-        look = lead.lead("", lease_ms=0, address="")
+        look = lead.who_leads()
 
         assert partition.observe().backlog == 1
         assert partition.dead() == []

@@ -116,7 +116,7 @@ def _directly(arguments: argparse.Namespace) -> dict[str, Any]:
                 Exit.USAGE,
             )
         server, key = queue.system_of(name)
-        look = lead.lead("", lease_ms=0, address="")
+        look = lead.who_leads()
         leads = look.read(server.run(key, [look])[0]).lease_ms > 0
         if arguments.auto:
             verb = lead.clear_manual(number)

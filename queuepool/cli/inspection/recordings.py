@@ -116,7 +116,7 @@ def _leader_by(endpoint: Endpoint, pool: str) -> str:
 
 
 def _leader_on_servers(pool: str) -> str:
-    verb = lead.lead("", lease_ms=0, address="")
+    verb = lead.who_leads()
     try:
         with open_pool() as queue:
             server, key = queue.system_of(pool)

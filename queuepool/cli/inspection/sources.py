@@ -51,7 +51,7 @@ class ServerSource:
     def look(self) -> ClusterView:
         """Return the cluster; rates are available from the second call."""
         server, key = self._pool.system
-        verb = lead.lead("", lease_ms=0, address="")
+        verb = lead.who_leads()
         leader = verb.read(server.run(key, [verb])[0])
         observed = self._observe(self._pool.partitions(), _until(leader))
         for pool in sorted({name for names in self._having.values() for name in names}):

@@ -6,16 +6,10 @@
 -- Returns {1 or 0 (leading), epoch, now ms, ms left of the lease, leader's address, [partition,
 --         workers:expires ms ... set manually]}. Epochs only grow: max(old + 1, server ms).
 --         O(manual).
-local leader, manual = KEYS[1] .. ':leader', KEYS[1] .. ':manual'
--- uses: clock, whole
-local nonce, epoch, expires, address =
-  unpack(redis.call('HMGET', leader, 'nonce', 'epoch', 'expires', 'address'))
-local left = whole(expires) - now
-epoch = string.format('%.0f', math.max(0, whole(epoch)))
-local byhand = redis.call('HGETALL', manual)
+-- uses: leadership
 local mine = nonce == ARGV[1]
 if ARGV[1] == '' or (not mine and nonce and nonce ~= '' and left > 0) then
-  return {0, epoch, now, math.max(0, left), left > 0 and address or '', byhand}
+  return led
 end
 if not mine or epoch == '0' then epoch = string.format('%.0f', math.max(epoch + 1, now)) end
 redis.call('HSET', leader, 'nonce', ARGV[1], 'epoch', epoch, 'expires', now + ARGV[2],

@@ -26,25 +26,30 @@ _record_decoder = msgspec.json.Decoder(_StoredRecord)
 
 def lead(nonce: str, *, lease_ms: int, address: str) -> Verb[Leader]:
     """Become or stay the leader; an empty nonce only reads. Sent to the system key."""
+    return Verb("lead", [nonce, lease_ms, address], _read_leader)
 
-    def read(r: Any) -> Leader:
-        leading, epoch, now_ms, left, leader_address, flat = r
-        manual = {}
-        for i in range(0, len(flat), 2):
-            workers, _, until = flat[i + 1].partition(b":")
-            count = (number(flat[i], -1), number(workers, -1), number(until, -1))
-            if min(count) >= 0 and count[2] > now_ms:  # a damaged one is ignored
-                manual[count[0]] = count[1:]
-        return Leader(
-            leading=bool(leading),
-            epoch=number(epoch),
-            now_ms=now_ms,
-            lease_ms=left,
-            address=stored_text(leader_address),
-            manual=manual,
-        )
 
-    return Verb("lead", [nonce, lease_ms, address], read)
+def who_leads() -> Verb[Leader]:
+    """Return who leads, also from a server that refuses writes. Sent to the system key."""
+    return Verb("who_leads", [], _read_leader)
+
+
+def _read_leader(r: Any) -> Leader:
+    leading, epoch, now_ms, left, leader_address, flat = r
+    manual = {}
+    for i in range(0, len(flat), 2):
+        workers, _, until = flat[i + 1].partition(b":")
+        count = (number(flat[i], -1), number(workers, -1), number(until, -1))
+        if min(count) >= 0 and count[2] > now_ms:  # a damaged one is ignored
+            manual[count[0]] = count[1:]
+    return Leader(
+        leading=bool(leading),
+        epoch=number(epoch),
+        now_ms=now_ms,
+        lease_ms=left,
+        address=stored_text(leader_address),
+        manual=manual,
+    )
 
 
 def resign(nonce: str) -> Verb[bool]:

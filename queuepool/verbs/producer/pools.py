@@ -14,6 +14,11 @@ from queuepool.verbs import Verb
 
 def look() -> Verb[tuple[str, ...]]:
     """Return the names of the pools besides the default one, sorted."""
+    return Verb("pool_names", [], _read)
+
+
+def probe() -> Verb[tuple[str, ...]]:
+    """Return the same by a script that may write, which a server that refuses writes refuses."""
     return Verb("pools", ["", MAX_POOLS], _read)
 
 

@@ -119,7 +119,7 @@ class Process:
 def look(pool: QueuePool) -> Any:
     """Return who leads."""
     server, key = pool.system
-    verb = lead.lead("", lease_ms=0, address="")
+    verb = lead.who_leads()
     return verb.read(server.run(key, [verb])[0])
 
 

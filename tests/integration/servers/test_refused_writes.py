@@ -1,5 +1,6 @@
 """A server that answers reads and refuses every write is what the doctor finds first."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from coordinator.loop.doctor import DoctorWatch
 from coordinator.settings import load
 from coordinator.snapshots.verdict import VerdictBoard
 from queuepool import PoolConfig, QueuePool, UnavailableError
+from queuepool.cli.exits import Exit
 from queuepool.models.doctor import Finding, Verdict
 from queuepool.process.embedded import EmbeddedServer
 from queuepool.routing.topology import build, single
@@ -100,6 +102,7 @@ def test_a_replica_is_found(engine_binary: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [
     "partitions show", "moves", "job show mine", "decisions", "log", "limit list", "schedule list",
+    "group show k", "group list", "dead list", "errors", "flow list", "tenant show t", "what-if",
 ])  # fmt: skip
 def test_a_command_that_reads_gets_its_route_from_a_server_that_refuses_writes(
     servers: Servers, command: str, capsys: pytest.CaptureFixture[str]
@@ -114,6 +117,29 @@ def test_a_command_that_reads_gets_its_route_from_a_server_that_refuses_writes(
     )
 
     assert (code, err) == (0, "")
+
+
+def test_status_says_what_there_is_on_a_server_that_refuses_writes(
+    servers: Servers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = servers["a"].url
+    with QueuePool(config=PoolConfig(topology=single(url, 1), retry_for_s=0)) as pool:
+        pool.enqueue("t", {}, partition_key="k")
+    alone(servers["a"])
+
+    settings = {"QUEUEPOOL_URL": url, "QUEUEPOOL_PARTITIONS": "1", "QUEUEPOOL_RETRY_FOR_S": "0"}
+    code, out, err = Shell(capsys).run_with("status", "--json", **settings)
+
+    assert (code, err) == (Exit.UNATTENDED, "")
+    assert json.loads(out)["partitions"][0]["backlog"] == 1
+
+
+def test_a_refused_write_says_that_the_server_refuses_all(servers: Servers) -> None:
+    with of_two(servers) as pool:
+        pool.enqueue("t", {}, partition_key="k")
+        alone(servers["a"])
+        with pytest.raises(UnavailableError, match=r"refuses every write.*queuepool doctor"):
+            pool.partition(0).acquire(lease_s=1)
 
 
 def _kinds(board: VerdictBoard) -> list[str]:

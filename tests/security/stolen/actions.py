@@ -43,7 +43,7 @@ def _fenced(scene: Scene) -> bool:
 
 
 def _leader(scene: Scene) -> str:
-    return str(scene.ask(lead.lead("", lease_ms=0, address="")).address)
+    return str(scene.ask(lead.who_leads()).address)
 
 
 def _partitions(scene: Scene) -> int | None:
@@ -178,7 +178,7 @@ STEERING = (
     writes("write checkpoints", "coordinator ops", "HSET {p}:ck target 512"),
     does(
         "set workers by hand", "coordinator ops",
-        lambda scene: 1 in scene.ask(lead.lead("", lease_ms=0, address="")).manual,
+        lambda scene: 1 in scene.ask(lead.who_leads()).manual,
         "HSET {s}:manual 1 512:99999999999999", "HDEL {s}:manual 0",
     ),
     does(

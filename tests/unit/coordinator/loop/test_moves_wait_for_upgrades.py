@@ -80,7 +80,7 @@ def test_waiting_costs_no_look_at_jobs(queue: Queue, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(queue.server, "run_many", note)
     monkeypatch.setattr(queue.server, "run", lambda key, verbs: note([(key, v) for v in verbs]))
     look(queue)
-    assert scripts == {"", "pools", "observe", "turn_away", "thaw"}
+    assert scripts == {"", "pool_names", "observe", "turn_away", "thaw"}
 
 
 def test_jobs_run_as_ever_while_a_move_waits(queue: Queue) -> None:
