@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+from queuepool.process.embedded.allocator import environment
 from queuepool.process.embedded.binary import find_server_binary
 from queuepool.process.embedded.directory import ServerDirectory
 from queuepool.process.embedded.errors import EmbeddedServerError
@@ -182,6 +183,7 @@ class EmbeddedServer:
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
+                    env=environment(),
                     pass_fds=directory.lock_descriptors,
                     umask=0o077,  # jobs are in its files
                     process_group=0,  # Ctrl-C is for us: stop() ends the server last

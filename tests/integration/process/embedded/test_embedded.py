@@ -251,3 +251,30 @@ def test_a_process_that_forgets_to_stop_its_server_leaves_none() -> None:
     )
 
     wait_until(lambda: process_is_gone(int(done.stdout)))
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (None, "glibc.malloc.mxfast=0"),
+        ("glibc.malloc.tcache_count=9", "glibc.malloc.tcache_count=9:glibc.malloc.mxfast=0"),
+        ("glibc.malloc.mxfast=64", "glibc.malloc.mxfast=64"),
+    ],
+    ids=["unset", "another", "set"],
+)
+def test_the_server_merges_freed_blocks_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str | None, expected: str
+) -> None:
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    if said is not None:
+        monkeypatch.setenv("GLIBC_TUNABLES", said)
+    noted, binary = tmp_path / "noted", tmp_path / "server"
+    binary.write_text(
+        f'#!/bin/sh\necho "$GLIBC_TUNABLES" >> {noted}\nexec {find_server_binary()} "$@"\n'
+    )
+    binary.chmod(0o700)
+
+    with EmbeddedServer(binary=binary) as server, client(server) as connected:
+        assert connected.ping()
+
+    assert set(noted.read_text().split()) == {expected}
