@@ -39,6 +39,7 @@ ONLY_READ = {
     "tenants",
     "observe",
     "peek",
+    "pool_names",
     "read_log",
     "read_policy",
     "relayed",
@@ -46,6 +47,7 @@ ONLY_READ = {
     "status",
     "vacancy",
     "walk",
+    "who_leads",
     "export",
 }
 

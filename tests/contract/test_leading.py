@@ -43,6 +43,18 @@ def test_the_first_leads_and_others_learn_who(world: World) -> None:
     assert 0 < second.lease_ms <= 5_000
 
 
+def test_who_leads_is_told_as_a_campaign_that_only_looks_is(world: World) -> None:
+    ask(world, lead.set_manual(3, 7, ttl_ms=60_000))
+    leader = campaign(world, "a")
+
+    told = ask(world, lead.who_leads())
+
+    assert (told.leading, told.epoch, told.address) == (False, leader.epoch, "a:50051")
+    assert 0 < told.lease_ms <= 5_000
+    assert told.manual.keys() == {3}
+    assert told.manual[3][0] == 7
+
+
 def test_nobody_leads_at_first(world: World) -> None:
     looked = campaign(world, "")
 
