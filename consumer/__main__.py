@@ -156,7 +156,7 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
         refused.append(error)
         all_pools.stop()
 
-    keeper = RouteKeeper(pool, refuse)
+    keeper = RouteKeeper(pool, refuse, waits=lambda: any(c.partition is None for c in consumers))
     serves = exposed(registry, problem, settings, setting="CONSUMER_METRICS_PORT")
     sends = exported(registry, "queuepool-consumer")
     with sends, serves as url, _signals(all_pools):

@@ -21,14 +21,15 @@ from queuepool.errors.hindrances import start_thread
 from queuepool.partitions.route import Answer, Leave
 
 INTERVAL_S = 10.0
-_UNVERIFIED_S = 1.0
+_SOON_S = 1.0
 _log = logging.getLogger("queuepool.route")
 
 
 class RouteKeeper:
     """Checks the record on its own thread, from start() to stop().
 
-    refuse: called at most once, if the first answer contradicts this process.
+    refuse: called at most once, if the first answer contradicts this process. waits: whether this
+    process waits for a partition, so that a new one is to be noticed within a second.
     """
 
     def __init__(
@@ -37,8 +38,10 @@ class RouteKeeper:
         refuse: Callable[[ConfigurationError], None],
         *,
         interval_s: float = INTERVAL_S,
+        waits: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._pool, self._refuse, self._interval_s = pool, refuse, interval_s
+        self._pool, self._refuse = pool, refuse
+        self._interval_s, self._waits = interval_s, waits
         self._stopping = threading.Event()
         self._trouble = ""
         # A daemon, so that a hanging server does not keep the process from exiting.
@@ -74,6 +77,13 @@ class RouteKeeper:
             self._note(_unheard(answer))
         return True
 
+    def pause_s(self) -> float:
+        """Return the seconds until the next look, about."""
+        state = self._pool.route.state
+        if self._waits() or not (state.verified or state.doubtful):
+            return min(self._interval_s, _SOON_S)
+        return self._interval_s
+
     def _note(self, trouble: str) -> None:
         if trouble and trouble != self._trouble:
             _log.warning("%s", trouble)
@@ -83,9 +93,7 @@ class RouteKeeper:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            state = self._pool.route.state
-            pause_s = self._interval_s if state.verified or state.doubtful else _UNVERIFIED_S
-            self._stopping.wait(pause_s * (0.8 + 0.4 * random.random()))
+            self._stopping.wait(self.pause_s() * (0.8 + 0.4 * random.random()))
             if not self._stopping.is_set() and not self.look():
                 return
 

@@ -428,6 +428,17 @@ def test_a_record_that_got_lost_is_made_again_by_those_who_read_it() -> None:
     assert refusals == []
 
 
+def test_who_waits_for_a_partition_looks_for_new_ones_each_second() -> None:
+    mine, waiting = pool(Watched(), 4), True
+    keeper = RouteKeeper(mine, lambda _: None, waits=lambda: waiting)
+    assert keeper.look()
+    assert mine.route.state.verified
+
+    assert keeper.pause_s() == 1.0
+    waiting = False
+    assert keeper.pause_s() == 10.0
+
+
 def test_a_process_is_refused_when_the_first_answer_contradicts_it() -> None:
     server, refusals = Watched(), list[ConfigurationError]()
     server.away = UnavailableError("one: away")
