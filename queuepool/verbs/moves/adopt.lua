@@ -43,8 +43,8 @@ local heaviest, newest = 0, now
 -- uses: moves/settle_in
 local first, ids = at + 1 + 2 * totals, {}
 for i = first, #ARGV, 11 do ids[#ids + 1] = ARGV[i] end
-local function of_all(key) return #ids > 0 and redis.call('HMGET', key, unpack(ids)) or {} end
-local known, marks = of_all(j), of_all(base .. ':cx')
+-- uses: moves/of_all
+local known, marks = of_all(ids, 'HMGET', j), of_all(ids, 'HMGET', base .. ':cx')
 for k, id in ipairs(ids) do
   local i, here = first + 11 * (k - 1), known[k]
   if here then

@@ -51,11 +51,9 @@ else
   -- Any of them, since all have times: a scan from the start would pass what has left before
   take(#ids < limit and ours('SRANDMEMBER', base .. ':dg:' .. group, limit) or {})
 end
-local function of_all(command, key)
-  return #ids > 0 and redis.call(command, key, unpack(ids)) or {}
-end
+-- uses: moves/of_all
 local wanted, due, died = {}, {}, {}
-local dues, deaths = of_all('ZMSCORE', base .. ':dl'), of_all('ZMSCORE', base .. ':dead')
+local dues, deaths = of_all(ids, 'ZMSCORE', base .. ':dl'), of_all(ids, 'ZMSCORE', base .. ':dead')
 for k, id in ipairs(ids) do
   if (#ARGV > 4) == (deaths[k] ~= false) then
     budget = budget - #seen[id]
@@ -63,12 +61,11 @@ for k, id in ipairs(ids) do
     wanted[#wanted + 1], due[id], died[id] = id, dues[k], deaths[k]
   end
 end
-ids = wanted
 local known = {}
 for _, k in ipairs({'at', 'cr', 'er', 'uk', 'ex', 'lm', 'ua'}) do
-  known[k] = of_all('HMGET', base .. ':' .. k)
+  known[k] = of_all(wanted, 'HMGET', base .. ':' .. k)
 end
-for k, id in ipairs(ids) do
+for k, id in ipairs(wanted) do
   local body, place, ms = seen[id], 'l', 0
   if died[id] then place, ms = 'x', math.max(0, now - died[id]) end
   if due[id] then place, ms = 'd', due[id] - now end -- below 0: it is due, and keeps its order

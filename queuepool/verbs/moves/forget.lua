@@ -23,11 +23,9 @@ probe_tenant(group)
 for t = 0, 3 do ours('LLEN', lane_key({tier = t, group = group})) end
 local ids = {}
 for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
-local function of_all(command, key)
-  return #ids > 0 and redis.call(command, key, unpack(ids)) or {}
-end
-local bodies, limits = of_all('HMGET', j), of_all('HMGET', base .. ':lm')
-local dues, deaths = of_all('ZMSCORE', base .. ':dl'), of_all('ZMSCORE', base .. ':dead')
+-- uses: moves/of_all
+local bodies, limits = of_all(ids, 'HMGET', j), of_all(ids, 'HMGET', base .. ':lm')
+local dues, deaths = of_all(ids, 'ZMSCORE', base .. ':dl'), of_all(ids, 'ZMSCORE', base .. ':dead')
 for k in ipairs(ids) do
   local _, gate = gate_of(limits[k])
   local body = gate and bodies[k]

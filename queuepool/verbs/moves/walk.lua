@@ -47,7 +47,8 @@ end
 local page = redis.call('HSCAN', base .. ':j', ARGV[1], 'COUNT', ARGV[2])
 local ids = {}
 for i = 1, #page[2], 2 do ids[#ids + 1] = page[2][i] end
-local deaths = #ids > 0 and redis.call('ZMSCORE', base .. ':dead', unpack(ids))
+-- uses: moves/of_all
+local deaths = of_all(ids, 'ZMSCORE', base .. ':dead')
 for k, id in ipairs(ids) do
   local body, died = page[2][2 * k], deaths[k]
   local slot, group = string.match(body, '^.............(%x%x%x)'), group_of(body)
