@@ -10,7 +10,7 @@ from queuepool.cli.arguments import add_grpc, add_json, add_reason, duration, pl
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
-from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.inspection.pools import leader_of, open_pool
 from queuepool.models.durations import format_duration
 from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.routing.topology import MAX_PARTITIONS
@@ -116,8 +116,7 @@ def _directly(arguments: argparse.Namespace) -> dict[str, Any]:
                 Exit.USAGE,
             )
         server, key = queue.system_of(name)
-        look = lead.who_leads()
-        leads = look.read(server.run(key, [look])[0]).lease_ms > 0
+        leads = leader_of(queue, name).lease_ms > 0
         if arguments.auto:
             verb = lead.clear_manual(number)
         else:

@@ -9,6 +9,8 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError
 from queuepool.errors.escaping import shown
+from queuepool.models import Leader
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.verbs.leader import verbs as lead
 
 
@@ -35,9 +37,14 @@ def verify(pool: QueuePool) -> None:
 
 def has_leader(queue: QueuePool) -> bool:
     """Return whether a coordinator leads."""
-    server, key = queue.system
-    look = lead.who_leads()
-    return look.read(server.run(key, [look])[0]).lease_ms > 0
+    return leader_of(queue).lease_ms > 0
+
+
+def leader_of(queue: QueuePool, pool: str = DEFAULT_POOL) -> Leader:
+    """Return who leads the scaling of a pool of workers, as its server says."""
+    server, key = queue.system_of(pool)
+    verb = lead.who_leads()
+    return verb.read(server.run(key, [verb])[0])
 
 
 def check_known(queue: QueuePool, pool: str) -> None:

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 from queuepool import __version__
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.coordinators import connect, translated
-from queuepool.cli.inspection.pools import check_known, open_pool
+from queuepool.cli.inspection.pools import check_known, leader_of, open_pool
 from queuepool.errors import QueuePoolError
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.settings.endpoints import Endpoint, find_coordinator
-from queuepool.verbs.leader import verbs as lead
 
 if TYPE_CHECKING:
     import grpc
@@ -116,11 +115,9 @@ def _leader_by(endpoint: Endpoint, pool: str) -> str:
 
 
 def _leader_on_servers(pool: str) -> str:
-    verb = lead.who_leads()
     try:
         with open_pool() as queue:
-            server, key = queue.system_of(pool)
-            leader = verb.read(server.run(key, [verb])[0])
+            leader = leader_of(queue, pool)
     except QueuePoolError:
         return ""
     return leader.address if leader.lease_ms > 0 else ""

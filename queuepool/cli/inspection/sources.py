@@ -11,7 +11,7 @@ from queuepool.cli.display.view import ClusterView, PartitionRow, row_of, with_r
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.coordinators import connect, translated
 from queuepool.cli.inspection.messages import eta_of_message
-from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.inspection.pools import leader_of, open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.models import Leader, PartitionState, TenantLoad
@@ -19,7 +19,6 @@ from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from queuepool.settings.endpoints import find_coordinator
 from queuepool.verbs import Verb
-from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.producer import pools
 
@@ -50,13 +49,10 @@ class ServerSource:
 
     def look(self) -> ClusterView:
         """Return the cluster; rates are available from the second call."""
-        server, key = self._pool.system
-        verb = lead.who_leads()
-        leader = verb.read(server.run(key, [verb])[0])
+        leader = leader_of(self._pool)
         observed = self._observe(self._pool.partitions(), _until(leader))
         for pool in sorted({name for names in self._having.values() for name in names}):
-            server, key = self._pool.system_of(pool)
-            of_pool = verb.read(server.run(key, [verb])[0])
+            of_pool = leader_of(self._pool, pool)
             places = [
                 self._pool.partition(n, pool) for n in self._having if pool in self._having[n]
             ]
