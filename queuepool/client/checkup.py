@@ -80,9 +80,10 @@ def with_the_rest(
     """
     config = replace(config, retry_for_s=0.0)
     servers = yield from ask_servers(config)
-    leader, _ = yield from _system(lead.who_leads())
-    _, error = yield from _system(lead.lead("", lease_ms=0, address=""))
+    leader, error = yield from _system(lead.lead("", lease_ms=0, address=""))
     servers = _refusing(servers, config.topology.system, error)
+    if refusal(error) is not None:
+        leader, _ = yield from _system(lead.who_leads())
     limits, partly = yield from _limits(config, [(place.partition, place.pool) for place in places])
     timed, _ = yield from _system(schedules.schedules(0))
     record, unread = yield from _system(route.look(config.keyspace.system()))

@@ -197,7 +197,7 @@ def pools(p: PartitionData, args: Args) -> Any:
     """Return the pools besides the default one; add one."""
     if args[0] and len(p.pools) < int(args[1]):
         p.pools.add(args[0])
-    return list(p.pools)
+    return pool_names(p, args)
 
 
 def pool_names(p: PartitionData, _args: Args) -> Any:
