@@ -128,6 +128,21 @@ def _delimiter(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> Exit:
     """Enqueue the rows, wait if requested, and print a summary."""
+    tally = Tally()
+    try:
+        return _run(arguments, tally)
+    except KeyboardInterrupt:
+        if not tally.complete:
+            raise
+        raise CommandError(
+            f"interrupted: all {tally.rows:,} rows are enqueued, and their jobs continue "
+            f"without this command; `queuepool group show {typed(arguments.key)}` shows "
+            "their progress",
+            Exit.INTERRUPTED,
+        ) from None
+
+
+def _run(arguments: argparse.Namespace, tally: Tally) -> Exit:
     if arguments.unique is None and (arguments.until or arguments.on_conflict):
         raise CommandError("--until and --on-conflict need --unique COLUMN", Exit.USAGE)
     form = arguments.format or guess_format(arguments.file)
@@ -148,7 +163,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         with open_rows(arguments.file) as lines, _progress(total) as advance:
             read = read_rows(lines, form, arguments.delimiter)
             rows = checked(read, check, id_of, unique_of, arguments.skip)
-            tally = enqueue(pool, rows, arguments, advance)
+            enqueue(pool, rows, arguments, advance, tally)
         summary = _summary(arguments, group, tally, time.monotonic() - started)
         if not arguments.json:
             output.remark(
@@ -160,7 +175,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         if arguments.wait:
             place = pool.partition(group.partition.number, name)
             so_far = partial(outcome.so_far, summary, before, started)
-            summary = so_far(_wait(arguments, group, tally, place, so_far))
+            summary = so_far(_wait(arguments, group, place, so_far))
             return outcome.report(summary, group, arguments.tenant, as_json=arguments.json)
     if arguments.json:
         output.print_json(summary)
@@ -187,7 +202,6 @@ def _summary(
 def _wait(
     arguments: argparse.Namespace,
     group: TaskGroup,
-    tally: Tally,
     place: Partition,
     so_far: Callable[[GroupStatus], dict[str, Any]],
 ) -> GroupStatus:
@@ -197,13 +211,6 @@ def _wait(
         if arguments.json:
             output.print_json(so_far(group.status()))
         raise
-    except KeyboardInterrupt:
-        raise CommandError(
-            f"interrupted: all {tally.rows:,} rows are enqueued, and their jobs continue "
-            f"without this command; `queuepool group show {typed(arguments.key)}` shows "
-            "their progress",
-            Exit.INTERRUPTED,
-        ) from None
 
 
 def _ids_for(arguments: argparse.Namespace) -> RowId:

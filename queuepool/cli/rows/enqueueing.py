@@ -30,9 +30,10 @@ Check = Callable[[Payload], None]
 
 @dataclass(slots=True)
 class Tally:
-    """The outcome of the rows."""
+    """The outcome of the rows. complete: all of them are in."""
 
     rows: int = 0
+    complete: bool = False
     accepted: int = 0
     duplicates: int = 0
     conflicts: int = 0
@@ -99,15 +100,20 @@ def checked_before(_payload: Payload) -> None:
 
 
 def enqueue(
-    pool: QueuePool, rows: Iterator[Job], arguments: argparse.Namespace, advance: Advance
-) -> Tally:
-    """Enqueue rows, one batch per call. An error that ends it says how many rows are in."""
-    tally, batch = Tally(), _Batch([])
-    while True:
-        try:
+    pool: QueuePool,
+    rows: Iterator[Job],
+    arguments: argparse.Namespace,
+    advance: Advance,
+    tally: Tally,
+) -> None:
+    """Enqueue and count rows, one batch per call. An error that ends it says how many are in."""
+    batch = _Batch([])
+    try:  # around the loop: Ctrl-C may strike between its rounds
+        while True:
             batch = _Batch(list(islice(rows, _BATCH)))
             if not batch.jobs:
-                return tally
+                tally.complete = True
+                return
             results = pool.enqueue_many(
                 arguments.task,
                 _counted(batch.begun(), advance),
@@ -131,12 +137,12 @@ def enqueue(
             tally.replaced += results.replaced
             tally.rows += len(batch.jobs)
             batch = _Batch([])
-        except (InvalidInputError, UnavailableError, UnconfirmableError) as error:
-            error.add_note(_where_it_stopped(tally.rows, arguments.skip, batch.perhaps, error))
-            raise
-        except KeyboardInterrupt as error:
-            where = _where_it_stopped(tally.rows, arguments.skip, batch.perhaps, error)
-            raise CommandError(f"interrupted: {where}", Exit.INTERRUPTED) from None
+    except (InvalidInputError, UnavailableError, UnconfirmableError) as error:
+        error.add_note(_where_it_stopped(tally.rows, arguments.skip, batch.perhaps, error))
+        raise
+    except KeyboardInterrupt as error:
+        where = _where_it_stopped(tally.rows, arguments.skip, batch.perhaps, error)
+        raise CommandError(f"interrupted: {where}", Exit.INTERRUPTED) from None
 
 
 class _Batch:

@@ -6,8 +6,10 @@ import re
 import signal
 import subprocess
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import islice
+from functools import partial
+from itertools import count, islice
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from queuepool.cli.rows import enqueueing
 from tests.integration.cli.jobs import KEY, write
 from tests.processes import running
 from tests.shell import Shell
+from tests.striking import struck_at
 from tests.waiting import wait_until
 
 
@@ -46,6 +49,35 @@ def test_ctrl_c_amid_the_rows_tells_how_to_go_on(shell: Shell, pool: QueuePool) 
     assert "interrupted: " in told
     assert f"--skip {sure}" in told
     assert sure <= group.status().total == 10_000 == sure + perhaps
+
+
+def test_ctrl_c_at_any_step_says_what_is_in_if_anything_is(shell: Shell, pool: QueuePool) -> None:
+    file = write("rows.csv", "a\n" + "1\n" * 3)
+
+    def struck(step: int) -> bool:
+        """Strike at a step; return whether it was reached with nothing enqueued yet."""
+        key = f"{KEY}-{step}"
+        reached, code = struck_at(
+            step,
+            partial(shell.run, "bulk", file, "--task", "t", "--key", key),
+            files=("cli/commands/bulk.py", "cli/rows/enqueueing.py"),
+            error=KeyboardInterrupt,
+        )
+        total = pool.group(key).status().total
+        assert code == (Exit.INTERRUPTED if reached else Exit.OK)
+        assert "Traceback" not in shell.err
+        assert "rows are enqueued" in shell.err or not (reached and total), step
+        steps[step] = reached
+        return reached and not total
+
+    steps: dict[int, bool] = {}
+    first = bisect_left(range(4_096), True, key=lambda step: not struck(step))
+    for step in count(first):
+        struck(step)
+        if not steps[step]:
+            break
+
+    assert step - first > 100
 
 
 def test_ctrl_c_amid_a_call_counts_what_is_in(

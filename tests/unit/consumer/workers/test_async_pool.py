@@ -131,7 +131,7 @@ def test_two_thousand_sleepers_end_together_on_a_handful_of_threads(bench: Bench
     threads = threading.active_count() - before
     bench.outcomes(2000)
 
-    assert monotonic() - began < 2.5
+    assert monotonic() - began < 10  # one after the other: 2,000 s
     assert threads <= 1
 
 
