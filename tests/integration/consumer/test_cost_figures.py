@@ -13,11 +13,11 @@ import time
 import pytest
 
 from queuepool.client.pool import QueuePool
+from queuepool.client.results import EnqueueResults
 from queuepool.partitions.partition import Partition
 from tests.chaos.checker import Run
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import Records, done, drained
-from tests.integration.consumer.test_fairness import waits_s
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.serial]
@@ -35,6 +35,12 @@ def busy_s(runs: list[Run], from_ns: int, to_ns: int) -> float:
     """Return the worker seconds of executions between two moments."""
     spans = ((max(run.began_ns, from_ns), min(run.ended_ns or to_ns, to_ns)) for run in runs)
     return sum(max(end - begin, 0) for begin, end in spans) / 1e9
+
+
+def waits_s(records: Records, results: EnqueueResults, since_ns: int) -> list[float]:
+    """Return how long each job of a group waited for its start."""
+    ids = {r.job_id for r in results}
+    return [(r.began_ns - since_ns) / 1e9 for r in records.runs() if r.job_id in ids]
 
 
 def test_a_group_of_long_jobs_and_one_of_short_ones_get_equal_worker_time(
