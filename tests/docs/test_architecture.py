@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import grimp
 import pytest
@@ -29,8 +30,13 @@ def box_of(module: str) -> str | None:
     return ROOTS.get(str(module.partition(".")[0]))
 
 
-def imports() -> Iterator[tuple[str, str]]:
-    """Yield (module, imported module) at run time, within the three packages."""
+@cache
+def imports() -> tuple[tuple[str, str], ...]:
+    """Return all (module, imported module) at run time, within the three packages."""
+    return tuple(_imports())
+
+
+def _imports() -> Iterator[tuple[str, str]]:
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             module = ".".join(path.relative_to(ROOT).with_suffix("").parts)

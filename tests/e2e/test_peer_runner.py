@@ -40,6 +40,7 @@ def living(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_run_measures_writes_and_leaves_nothing(
     tmp_path: Path,
     memory: Path,

@@ -58,6 +58,7 @@ CHECKS = (
 )
 
 
+@pytest.mark.slow
 def test_a_command_that_follows_the_recipe_passes(tmp_path: Path) -> None:
     passes_whole(RECIPE, CHECKS, tmp_path)
 

@@ -84,6 +84,7 @@ CHECKS = (
 )
 
 
+@pytest.mark.slow
 def test_a_policy_that_follows_the_recipe_passes(tmp_path: Path) -> None:
     passes_whole(RECIPE, CHECKS, tmp_path)
 

@@ -19,6 +19,7 @@ def outcomes() -> dict[str, made.Outcome]:
     return {one.experiment.policy.name: one for one in made.outcomes()}
 
 
+@pytest.mark.slow
 def test_the_tables_and_charts_are_those_of_the_code(outcomes: dict[str, made.Outcome]) -> None:
     found = list(outcomes.values())
 
@@ -33,6 +34,7 @@ def test_the_tables_and_charts_are_those_of_the_code(outcomes: dict[str, made.Ou
     assert drawn == kept, "run `make experiments`"
 
 
+@pytest.mark.slow
 def test_the_figures_teach_what_the_page_says(outcomes: dict[str, made.Outcome]) -> None:
     ratio, aimd, pwqd, sized = (outcomes[name] for name in ("ratio", "aimd", "pwqd", "sized"))
 

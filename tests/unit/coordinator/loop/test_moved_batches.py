@@ -186,7 +186,7 @@ def _calls_of_a_move() -> int:
 
 @pytest.mark.parametrize("aborted", [False, True])
 @pytest.mark.parametrize("executed", [True, False])
-@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [37, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_driver_that_dies_at_any_call_is_replaced_and_each_batch_concludes_once(
     step: int, executed: bool, aborted: bool
 ) -> None:
@@ -204,7 +204,7 @@ def test_a_driver_that_dies_at_any_call_is_replaced_and_each_batch_concludes_onc
         check(queue, names, work_to_the_end(queue), 1)
 
 
-@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [37, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_abort_at_any_call_brings_batches_back(step: int) -> None:
     for at in range(1, _calls_of_a_move() - 12, step):
         queue = Queue()

@@ -132,7 +132,7 @@ def _calls_of_a_move() -> int:
 
 @pytest.mark.parametrize("aborted", [False, True])
 @pytest.mark.parametrize("executed", [True, False])
-@pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [53, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_driver_that_dies_at_any_call_is_replaced_and_nothing_is_lost_or_doubled(
     step: int, executed: bool, aborted: bool
 ) -> None:
@@ -152,7 +152,7 @@ def test_a_driver_that_dies_at_any_call_is_replaced_and_nothing_is_lost_or_doubl
         assert queue.run_all() == {key: [0] for key in KEYS[:4]}, at
 
 
-@pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [53, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_abort_at_any_call_brings_everything_back(step: int) -> None:
     for at in range(1, _calls_of_a_move() - 12, step):
         queue = _small()

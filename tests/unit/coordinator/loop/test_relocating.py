@@ -135,7 +135,7 @@ def calls_of_a_move() -> int:
 
 @pytest.mark.parametrize("aborted", [False, True])
 @pytest.mark.parametrize("executed", [True, False])
-@pytest.mark.parametrize("step", [19, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [37, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_driver_that_dies_at_any_call_is_replaced(
     step: int, executed: bool, aborted: bool
 ) -> None:
@@ -158,7 +158,7 @@ def test_a_driver_that_dies_at_any_call_is_replaced(
         assert queue.run_all() == {key: [0] for key in KEYS[:4]}, at
 
 
-@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_abort_at_any_call_brings_everything_back(step: int) -> None:
     for at in range(1, calls_of_a_move(), step):  # from some point on it has ended
         queue = small()
