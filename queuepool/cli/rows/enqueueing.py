@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
@@ -38,6 +39,14 @@ class Tally:
     duplicates: int = 0
     conflicts: int = 0
     replaced: int = 0
+
+    def add(self, results: EnqueueResults, rows: int) -> None:
+        """Count the results of so many rows."""
+        self.accepted += results.accepted
+        self.duplicates += results.duplicates
+        self.conflicts += results.conflicts
+        self.replaced += results.replaced
+        self.rows += rows
 
 
 def check_file(
@@ -107,53 +116,53 @@ def enqueue(
     tally: Tally,
 ) -> None:
     """Enqueue and count rows, one batch per call. An error that ends it says how many are in."""
-    batch = _Batch([])
+    batch, options = _Batch([], 0), _options(arguments)
     try:  # around the loop: Ctrl-C may strike between its rounds
         while True:
-            batch = _Batch(list(islice(rows, _BATCH)))
+            batch = _Batch(list(islice(rows, _BATCH)), tally.rows)
             if not batch.jobs:
                 tally.complete = True
                 return
-            results = pool.enqueue_many(
-                arguments.task,
-                _counted(batch.begun(), advance),
-                partition_key=key_of(arguments.key),
-                tenant=arguments.tenant,
-                spread=arguments.spread,
-                pool=arguments.pool,
-                tier=arguments.tier,
-                delay_s=arguments.delay,
-                max_attempts=arguments.max_attempts,
-                expires_s=arguments.expires,
-                unique_until=arguments.until,
-                on_conflict=arguments.on_conflict,
-                limit=arguments.limit,
-                wait_when_full_s=arguments.wait_when_full,
-                durability=arguments.durability,
-            )
-            tally.accepted += results.accepted
-            tally.duplicates += results.duplicates
-            tally.conflicts += results.conflicts
-            tally.replaced += results.replaced
-            tally.rows += len(batch.jobs)
-            batch = _Batch([])
+            jobs = _counted(batch.begun(), advance)
+            tally.add(pool.enqueue_many(arguments.task, jobs, **options), len(batch.jobs))
     except (InvalidInputError, UnavailableError, UnconfirmableError) as error:
-        error.add_note(_where_it_stopped(tally.rows, arguments.skip, batch.perhaps, error))
+        error.add_note(
+            _where_it_stopped(tally.rows, arguments.skip, batch.until - tally.rows, error)
+        )
         raise
     except KeyboardInterrupt as error:
-        where = _where_it_stopped(tally.rows, arguments.skip, batch.perhaps, error)
+        where = _where_it_stopped(tally.rows, arguments.skip, batch.until - tally.rows, error)
         raise CommandError(f"interrupted: {where}", Exit.INTERRUPTED) from None
 
 
-class _Batch:
-    """The jobs of a call. perhaps: how many of them may be in, if nothing more is known."""
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what all calls have in common, as `enqueue_many` names it."""
+    return {
+        "partition_key": key_of(arguments.key),
+        "tenant": arguments.tenant,
+        "spread": arguments.spread,
+        "pool": arguments.pool,
+        "tier": arguments.tier,
+        "delay_s": arguments.delay,
+        "max_attempts": arguments.max_attempts,
+        "expires_s": arguments.expires,
+        "unique_until": arguments.until,
+        "on_conflict": arguments.on_conflict,
+        "limit": arguments.limit,
+        "wait_when_full_s": arguments.wait_when_full,
+        "durability": arguments.durability,
+    }
 
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self.jobs, self.perhaps = jobs, 0
+
+class _Batch:
+    """The jobs of a call. until: how many rows may be in by the end of it, all calls included."""
+
+    def __init__(self, jobs: Sequence[Job], before: int) -> None:
+        self.jobs, self.until = jobs, before
 
     def begun(self) -> Iterator[Job]:
         """Yield the jobs: until the call takes the first one, it has sent nothing."""
-        self.perhaps = len(self.jobs)
+        self.until += len(self.jobs)
         yield from self.jobs
 
 
