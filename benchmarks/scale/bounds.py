@@ -23,6 +23,7 @@ from time import monotonic, process_time, sleep
 from benchmarks.machine import describe_machine
 from benchmarks.rig import PAD, Rig, rig
 from benchmarks.scale.processes import Seen, coordinating, cycles
+from benchmarks.scale.shapes import empty_list, fill_list, group_of, in_turn
 from queuepool import Tier
 from tools.tables import markdown, write
 
@@ -89,10 +90,8 @@ def grouped(jobs: int, groups: int) -> Iterator[tuple[str, Spent]]:
     spent: list[Spent] = []
     with rig() as r:
         with measured(r, jobs, spent):
-            rows = ({"g": i % groups, "pad": PAD} for i in range(jobs))
-            r.pool.enqueue_many(
-                "noop", rows, partition_key=lambda row: f"group-{row['g']}", results="failures"
-            )
+            rows = in_turn(jobs, groups)
+            r.pool.enqueue_many("noop", rows, partition_key=group_of, results="failures")
         _drain(r, jobs, spent)
     what = f"{groups:,} group{'s' if groups > 1 else ''}"
     yield from zip((f"enqueue, {what}", f"drain, {what}"), spent, strict=True)
@@ -114,12 +113,9 @@ def large(kilobytes: int, jobs: int) -> Iterator[tuple[str, Spent]]:
     row = {"pad": "x" * (1_000 * kilobytes - 10)}
     spent: list[Spent] = []
     with rig() as r:
-        body = json.dumps(row).encode()
-        for _ in range(jobs // 100):
-            r.client.rpush("plain", *[body] * 100)
+        fill_list(r, json.dumps(row).encode(), jobs)
         with measured(r, jobs, spent):
-            while r.client.rpop("plain", 100):
-                pass
+            empty_list(r)
         r.pool.enqueue_many("noop", (row for _ in range(jobs)), partition_key="bulk")
         _drain(r, jobs, spent)
     yield f"a plain list, payloads of {kilobytes} kB", spent[0]

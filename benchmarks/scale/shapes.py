@@ -48,11 +48,11 @@ def calls(scale: float) -> Iterator[Row]:
     for count in (1, max(10_000, int(200_000 * scale))):
         with rig() as r:
             r.pool.enqueue_many(
-                "noop", _in_turn(count, count), partition_key=_group, results="failures"
+                "noop", in_turn(count, count), partition_key=group_of, results="failures"
             )
             r.reset_stats()
             r.pool.enqueue_many(
-                "noop", _in_turn(jobs, count), partition_key=_group, results="failures"
+                "noop", in_turn(jobs, count), partition_key=group_of, results="failures"
             )
             cost_us[count] = r.script_us() / jobs
     few, many = cost_us.values()
@@ -143,11 +143,13 @@ def _rows(count: int) -> Iterator[dict[str, object]]:
     return ({"i": i, "pad": PAD} for i in range(count))
 
 
-def _in_turn(jobs: int, count: int) -> Iterator[dict[str, object]]:
+def in_turn(jobs: int, count: int) -> Iterator[dict[str, object]]:
+    """Yield the payloads of jobs that belong to so many groups in turn."""
     return ({"g": i % count, "pad": PAD} for i in range(jobs))
 
 
-def _group(row: Mapping[str, object]) -> str:
+def group_of(row: Mapping[str, object]) -> str:
+    """Return the partition key of one of them."""
     return f"group-{row['g']}"
 
 
@@ -167,9 +169,19 @@ def _wait_until_drained(r: Rig) -> None:
 
 def _plain_s(r: Rig, body: bytes, jobs: int) -> float:
     """Return the seconds in which a client takes bodies from a list, 100 with a call."""
+    fill_list(r, body, jobs)
+    began = monotonic()
+    empty_list(r)
+    return monotonic() - began
+
+
+def fill_list(r: Rig, body: bytes, jobs: int) -> None:
+    """Put bodies into a plain list."""
     for _ in range(jobs // 100):
         r.client.rpush("plain", *[body] * 100)
-    began = monotonic()
+
+
+def empty_list(r: Rig) -> None:
+    """Take all bodies from it, 100 with a call."""
     while r.client.rpop("plain", 100):
         pass
-    return monotonic() - began
