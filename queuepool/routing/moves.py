@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from itertools import compress
+from operator import ne
 
 import msgspec
 
@@ -174,6 +176,8 @@ def move_text(move: Move) -> str:
 
 def table_of(view: View) -> tuple[int, ...]:
     """Return the place of each slot: its partition, or the new place of that."""
+    if not view.arrived:
+        return view.table_of_homes()
     return tuple(map(view.place_of_slot, range(SLOTS)))
 
 
@@ -255,9 +259,8 @@ def balanced(table: Sequence[int], partitions: int) -> tuple[int, ...]:
 def differing(table: Sequence[int], goal: Sequence[int]) -> dict[tuple[int, int], list[int]]:
     """Return the slots that are not where they are to be: by where they are, and are to be."""
     found: dict[tuple[int, int], list[int]] = {}
-    for slot, way in enumerate(zip(table, goal, strict=True)):
-        if way[0] != way[1]:
-            found.setdefault(way, []).append(slot)
+    for slot in compress(range(len(goal)), map(ne, table, goal)):
+        found.setdefault((table[slot], goal[slot]), []).append(slot)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from queuepool.errors import ConfigurationError
 from queuepool.routing.slots import SLOTS
@@ -11,6 +12,7 @@ from queuepool.routing.slots import SLOTS
 _RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
+@lru_cache(maxsize=64)  # a record repeats most of what the one before it had
 def read_slots(text: str) -> frozenset[int]:
     """Return the slots of ranges such as 0-15,99. Raises ConfigurationError."""
     found = set[int]()

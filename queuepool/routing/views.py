@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from queuepool.errors import ConfigurationError
 from queuepool.models import RouteRecord
@@ -37,6 +38,7 @@ MOD, TABLE = "mod", "table"
 OPEN, SEALED = "open", "sealed"
 ALL_SLOTS = frozenset(range(SLOTS))
 _DIGITS = 3
+_FORMAT = f"%0{_DIGITS}x" * SLOTS
 _TABLE = re.compile(f"[0-9a-f]{{{_DIGITS * SLOTS}}}")
 
 
@@ -72,6 +74,12 @@ class View:
         """Return the partition of a slot, or its new place when the slot is there."""
         partition = self.home_of_slot(slot)
         return new_place(partition) if slot in self.arrived else partition
+
+    def table_of_homes(self) -> tuple[int, ...]:
+        """Return the partition of each slot, also while its jobs go to the legacy place."""
+        if self.table is not None:
+            return self.table
+        return tuple(slot % len(self.placement) for slot in range(SLOTS))
 
     def home_of_slot(self, slot: int) -> int:
         """Return the partition of a slot, also while its jobs go to the legacy place."""
@@ -119,6 +127,7 @@ class View:
         return tuple(first_place(n) if n in self.firsts else n for n in numbers)
 
 
+@lru_cache(maxsize=8)  # a move names the same tables until its end
 def read_table(text: str, partitions: int) -> tuple[int, ...]:
     """Return the partition of each slot. Raises ConfigurationError."""
     if not _TABLE.fullmatch(text):
@@ -131,4 +140,4 @@ def read_table(text: str, partitions: int) -> tuple[int, ...]:
 
 def table_text(table: Sequence[int]) -> str:
     """Return a table as a record has it."""
-    return "".join(f"{partition:0{_DIGITS}x}" for partition in table)
+    return _FORMAT % tuple(table)

@@ -14,7 +14,6 @@ from queuepool.models import RouteRecord
 from queuepool.models.places import NEW_PLACE, partition_at
 from queuepool.routing.moves import Move, Stage, is_plain, table_of
 from queuepool.routing.ranges import slots_text
-from queuepool.routing.slots import SLOTS
 from queuepool.routing.views import MOD, TABLE, View, table_text
 
 Fields = dict[str, str]
@@ -43,7 +42,7 @@ def landed(view: View, move: Move, slots: Set[int], dest: int, *, former: str) -
     if move.to:
         there = slots if dest >= NEW_PLACE else frozenset[int]()
         return fields | {"arrived": slots_text((view.arrived - slots) | there)}
-    table = list(map(view.home_of_slot, range(SLOTS)))
+    table = list(view.table_of_homes())
     for slot in slots:
         table[slot] = partition_at(dest)
     return fields | {"slots": table_text(table)}
