@@ -86,6 +86,8 @@ class WorkMeter:
         return task
 
     def _unit_s(self) -> float:
-        tasks = self._tasks.values()
-        work_s = sum(task.jobs * task.usual_s for task in tasks)
-        return sum(task.jobs * task.usual_s**2 for task in tasks) / work_s
+        work_s = squares = 0.0
+        for task in self._tasks.values():
+            work_s += task.jobs * task.usual_s
+            squares += task.jobs * task.usual_s**2
+        return squares / work_s

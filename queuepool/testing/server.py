@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -83,8 +83,8 @@ class MemoryServer:
     def __init__(self, clock: Callable[[], float] = time.time, *, name: str = "memory") -> None:
         self._clock, self._name = clock, name
         self._changed = threading.Condition()
-        self._partitions: dict[bytes, PartitionData] = {}
-        self._systems: dict[bytes, SystemData] = {}
+        self._partitions: defaultdict[bytes, PartitionData] = defaultdict(PartitionData)
+        self._systems: defaultdict[bytes, SystemData] = defaultdict(SystemData)
 
     @property
     def name(self) -> str:
@@ -133,12 +133,12 @@ class MemoryServer:
 
     def data(self, key: bytes) -> PartitionData:
         """Return the data behind a partition's base key, for tests that look inside."""
-        return self._partitions.setdefault(key, PartitionData())
+        return self._partitions[key]
 
     def _run(self, key: bytes, verb: Verb[Any]) -> Reply:
         args = [to_bytes(argument) for argument in verb.args]
         if not verb.script and args[0] == b"HGETALL":  # of the route record alone
-            system = self._systems.setdefault(args[1].removesuffix(b":route"), SystemData())
+            system = self._systems[args[1].removesuffix(b":route")]
             return [x for pair in system.route.items() for x in pair]
         if not verb.script:
             return _COMMANDS[args[0]](args)
@@ -146,7 +146,7 @@ class MemoryServer:
         now_ms = int(round(self._clock() * 1000, 1))
         if verb.script in _VERBS:
             in_system = verb.script in _OF_SYSTEM
-            data = self._systems.setdefault(key, SystemData()) if in_system else self.data(key)
+            data = self._systems[key] if in_system else self.data(key)
             data.now = now_ms
             reply = _VERBS[verb.script](data, args)
             if isinstance(data, PartitionData):

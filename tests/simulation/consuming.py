@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from consumer.core import events
@@ -32,6 +33,7 @@ from tests.simulation.workers import SimulatedWorkers
 
 _BLOCK_S = 1.0
 NewCore = Callable[..., Core]
+_settings = cache(ConsumerSettings)  # reading the environment takes longer than most lives
 
 
 class Bell:
@@ -129,7 +131,7 @@ class Consumer(Process):
         self._partition, self._homes = partition, homes
         self._network, self._ledger, self._scenario = network, ledger, scenario
         self._random, self._poisonous, self._gone = rng, poisonous, gone
-        self._settings = ConsumerSettings(
+        self._settings = _settings(
             partition="0",
             **_size(scenario.workers, pool),
             lease_s=scenario.lease_s,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator, Sequence
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.simulation.scenario import Scenario
 from tests.simulation.scheduler import Process
 
 CYCLE_S, LEASE_S = 0.5, 2.0
+_settings = cache(CoordinatorSettings)
 
 
 class NetworkPort:
@@ -66,7 +68,7 @@ class Coordinator(Process):
             system=(port, config.keyspace.system()),
             servers={config.topology.placement[0]: port},
         )
-        settings = CoordinatorSettings(
+        settings = _settings(
             cycle_s=CYCLE_S,
             lease_s=LEASE_S,
             request_timeout_s=0.4,
