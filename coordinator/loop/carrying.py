@@ -19,7 +19,7 @@ from collections.abc import (
 )
 from typing import Any
 
-from coordinator.core.moves.copying import Copied, Side, copying, copying_batch
+from coordinator.core.moves.copying import Call, Copied, Side, copying, copying_batch
 from coordinator.loop.settling import Settler
 from queuepool.client.pool import QueuePool
 from queuepool.partitions.partition import Partition
@@ -35,7 +35,7 @@ from queuepool.verbs.moves.verbs import Walked
 SIDE_BY_SIDE = 8
 _LONGEST_PAUSE_S, _LOOK_S = 1.0, 0.02
 _SHORTEST_PAUSE_S = 0.001  # a shorter one would be longer than that
-_Steps = Generator[Any, Any, Copied]
+_Steps = Generator[Call, Any, Copied]
 
 
 class InterruptedMoveError(Exception):
@@ -217,7 +217,7 @@ class Carrier:
         moved: Callable[[int], object],
     ) -> list[tuple[Any, Copied]]:
         """Make the calls of all, some side by side; return what they have returned."""
-        active: dict[Any, tuple[_Steps, Any]] = {}
+        active: dict[Any, tuple[_Steps, list[Call]]] = {}
         ended: list[tuple[Any, Copied]] = []
         more = True
         while more or active:
@@ -225,7 +225,7 @@ class Carrier:
                 name, steps = next(all_steps, (None, None))
                 more = steps is not None
                 if steps is not None:
-                    active[name] = steps, next(steps)
+                    active[name] = steps, _calls(steps)
             for name, copied in self._step(sides, active, moved):
                 del active[name]
                 ended.append((name, copied))
@@ -234,21 +234,24 @@ class Carrier:
     def _step(
         self,
         sides: dict[Side, Partition],
-        active: dict[Any, tuple[_Steps, Any]],
+        active: dict[Any, tuple[_Steps, list[Call]]],
         moved: Callable[[int], object],
     ) -> list[tuple[Any, Copied]]:
-        """Make the call of each; return those that have ended."""
+        """Make the calls of each; return those that have ended."""
         ended = []
         for side, place in sides.items():
-            now = [(name, call[1]) for name, (_, call) in active.items() if call[0] is side]
-            calls = [(place.key, verb) for _, verb in now]
+            now = [(name, call) for name, (_, calls) in active.items() for call in calls]
+            now = [(name, call) for name, call in now if call.side is side]
+            calls = [(place.key, call.verb) for _, call in now]
             replies: Sequence[Any] = self._paced(place.server.run_many, calls) if calls else ()
-            for (name, verb), reply in zip(now, replies, strict=True):
-                steps, result = active[name][0], verb.read(reply)
+            for (name, call), reply in zip(now, replies, strict=True):
+                steps, result = active[name][0], call.verb.read(reply)
                 if isinstance(result, move.Adopted):
                     moved(len(result.here))
+                if not call.awaited:
+                    continue
                 try:
-                    active[name] = steps, steps.send(result)
+                    active[name] = steps, _calls(steps, result)
                 except StopIteration as end:
                     ended.append((name, end.value))
         return ended
@@ -265,3 +268,11 @@ class Carrier:
             self._rest(min(self._owed_s, _LONGEST_PAUSE_S))
             self._owed_s = 0.0
         return reply
+
+
+def _calls(steps: _Steps, result: Any = None) -> list[Call]:
+    """Return the calls that can be made now, in one round trip. Raises StopIteration."""
+    calls = [steps.send(result)]
+    while not calls[-1].awaited:
+        calls.append(next(steps))
+    return calls

@@ -61,7 +61,7 @@ class Pair:
         calls = 0
         while True:
             try:
-                side, verb = steps.send(reply)
+                side, verb, _ = steps.send(reply)
             except StopIteration as end:
                 return Copied(end.value.left, end.value.dead, end.value.kept)
             if calls == stop_at and not executed:
@@ -182,7 +182,7 @@ def test_every_call_may_be_repeated(pair: Pair) -> None:
     steps, reply, sent = copying(V, b"g", [b"dead"]), None, []
     while True:
         try:
-            side, verb = steps.send(reply)
+            side, verb, _ = steps.send(reply)
         except StopIteration:
             break
         reply = pair.run(side, verb)

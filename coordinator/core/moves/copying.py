@@ -7,6 +7,8 @@ it is the same in both, so a page may be written again, also back.
     B adopt    they are frozen at B; those that it has from an earlier attempt it knows
     A forget   deletes what B has; the last call deletes the group, once its totals are at B
 
+What B has is forgotten, and what comes next exported, in one round trip.
+
 Pure: yields calls and receives what they mean. It keeps nothing between two calls, so whoever stops
 anywhere, or repeats any call, begins again from the top. Invariants:
 
@@ -22,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from queuepool.verbs import Verb
 from queuepool.verbs.moves import batches as carry
@@ -36,7 +38,15 @@ class Side(StrEnum):
     B = "to"
 
 
-Call = tuple[Side, Verb[Any]]
+class Call(NamedTuple):
+    """A call to make. awaited: whether the next one depends on what it returns.
+
+    If not, the next one goes to the same side, and may be sent along with it.
+    """
+
+    side: Side
+    verb: Verb[Any]
+    awaited: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +85,20 @@ def copying(
     for page in pages:
         rest = list(page)
         while rest:
-            jobs = yield Side.A, move.export(version, group, rest)
+            jobs = yield Call(Side.A, move.export(version, group, rest))
             kept += yield from _hand_over(version, group, told(jobs))
             rest = rest[max(1, len(jobs)) :] if len(jobs) < len(rest) else []
     while True:
-        jobs = yield Side.A, move.export(version, group)
+        jobs = yield Call(Side.A, move.export(version, group))
         clashes = yield from _hand_over(version, group, told(jobs))
         if not len(jobs) or clashes:
             break
-    left, died = yield Side.A, move.forget(version, group, ())
+    left, died = yield Call(Side.A, move.forget(version, group, ()))
     if left or died:
         return Copied(left, died, (*kept, *clashes))
     if jobs.record:
-        yield Side.B, move.adopt(version, group, told(jobs), last=True)
-    yield Side.A, move.forget(version, group, (), last=True)
+        yield Call(Side.B, move.adopt(version, group, told(jobs), last=True))
+    yield Call(Side.A, move.forget(version, group, (), last=True))
     return Copied()
 
 
@@ -98,8 +108,9 @@ def _hand_over(
     if not len(jobs):
         return []
     stamps = jobs.stamps
-    adopted = yield Side.B, move.adopt(version, group, jobs)
-    yield Side.A, move.forget(version, group, [stamps[i] for i in adopted.here])
+    adopted = yield Call(Side.B, move.adopt(version, group, jobs))
+    there = [stamps[i] for i in adopted.here]
+    yield Call(Side.A, move.forget(version, group, there), awaited=False)
     return [stamps[i][0] for i in adopted.clashes]
 
 
@@ -108,9 +119,9 @@ def copying_back(version: int, group: bytes, dead: Sequence[bytes]) -> Generator
 
     If its totals had come to A, those that B still has are the same ones, and are dropped.
     """
-    jobs = yield Side.A, move.export(version, group)
+    jobs = yield Call(Side.A, move.export(version, group))
     if jobs.record.get(b"arrived"):
-        yield Side.B, move.forget_twin(version, group)
+        yield Call(Side.B, move.forget_twin(version, group))
     return (yield from copying(version, group, dead))
 
 
@@ -125,10 +136,10 @@ def copying_batch(version: int, name: str) -> Generator[Call, Any, Copied]:
     """Yield calls, and receive their results, until A has nothing of a batch."""
     cursor, more = b"", True
     while more:
-        page = yield Side.A, carry.export_batch(version, name, cursor)
+        page = yield Call(Side.A, carry.export_batch(version, name, cursor))
         if page.is_there:
-            yield Side.B, carry.adopt_batch(version, name, page)
+            yield Call(Side.B, carry.adopt_batch(version, name, page))
         cursor, more = page.following, bool(page.following)
-    while not (yield Side.A, carry.drop_batch(version, name)):
+    while not (yield Call(Side.A, carry.drop_batch(version, name))):
         pass
     return Copied()

@@ -237,7 +237,7 @@ def _copied(
     page, reply = Page(None, {}), None
     while True:
         try:
-            side, verb = steps.send(reply)
+            side, verb, _ = steps.send(reply)
         except StopIteration as end:
             return end.value
         place = record.source if side is Side.A else record.dest

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from queuepool.routing.moves import Stage
+from queuepool.verbs.moves.verbs import MAX_JOBS
 from tests.unit.coordinator.loop.moving import KEYS, Died, Queue
 
 pytestmark = pytest.mark.thorough
@@ -153,3 +154,27 @@ def test_totals_count_once_if_a_move_is_aborted_while_they_are_in_both_places(
     assert queue.move.stage is Stage.ABORTED
     assert queue.totals() == before
     assert {queue.app.group(key).status().weight for key in KEYS[:4]} == {3}
+
+
+def test_the_next_page_is_read_as_what_has_arrived_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    queue, trips = Queue(), list[list[str]]()
+    key = next(key for key in KEYS if queue.app.group(key).partition.number == 1)
+    rows = [{"key": key, "n": n} for n in range(4 * MAX_JOBS)]
+    queue.app.enqueue_many("t", rows, partition_key=key)
+    run_many = queue.server.run_many
+
+    def seen(calls: Any) -> Any:
+        trips.append([verb.script for _, verb in calls])
+        return run_many(calls)
+
+    monkeypatch.setattr(queue.server, "run_many", seen)
+    queue.ask(1)
+    queue.drive()
+
+    copying = [trip for trip in trips if {"export", "adopt", "forget"} & set(trip)]
+    page = [["adopt"], ["forget", "export"]]
+    assert copying == [["export"], *(4 * page), ["forget"], ["adopt"], ["forget"]]
+    monkeypatch.undo()
+    assert queue.run_all() == {key: list(range(4 * MAX_JOBS))}
