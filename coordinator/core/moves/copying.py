@@ -7,7 +7,9 @@ it is the same in both, so a page may be written again, also back.
     B adopt    they are frozen at B; those that it has from an earlier attempt it knows
     A forget   deletes what B has; the last call deletes the group, once its totals are at B
 
-What B has is forgotten, and what comes next exported, in one round trip.
+From the second page on, A forgets what B has and exports what comes next in one round trip. The
+first time, A's server may not know the script yet, and would run it after the other one: that page
+would come again, and B would know it.
 
 Pure: yields calls and receives what they mean. It keeps nothing between two calls, so whoever stops
 anywhere, or repeats any call, begins again from the top. Invariants:
@@ -24,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 from typing import Any, NamedTuple
 
 from queuepool.verbs import Verb
@@ -88,9 +91,9 @@ def copying(
             jobs = yield Call(Side.A, move.export(version, group, rest))
             kept += yield from _hand_over(version, group, told(jobs))
             rest = rest[max(1, len(jobs)) :] if len(jobs) < len(rest) else []
-    while True:
+    for page_number in count():
         jobs = yield Call(Side.A, move.export(version, group))
-        clashes = yield from _hand_over(version, group, told(jobs))
+        clashes = yield from _hand_over(version, group, told(jobs), awaited=page_number == 0)
         if not len(jobs) or clashes:
             break
     left, died = yield Call(Side.A, move.forget(version, group, ()))
@@ -103,14 +106,14 @@ def copying(
 
 
 def _hand_over(
-    version: int, group: bytes, jobs: move.Exported
+    version: int, group: bytes, jobs: move.Exported, *, awaited: bool = True
 ) -> Generator[Call, Any, list[bytes]]:
     if not len(jobs):
         return []
     stamps = jobs.stamps
     adopted = yield Call(Side.B, move.adopt(version, group, jobs))
     there = [stamps[i] for i in adopted.here]
-    yield Call(Side.A, move.forget(version, group, there), awaited=False)
+    yield Call(Side.A, move.forget(version, group, there), awaited)
     return [stamps[i][0] for i in adopted.clashes]
 
 
