@@ -1,5 +1,6 @@
 """The registry: which faults run, what their rows say, and that a violation fails the command."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -58,14 +59,17 @@ def test_a_run_that_fails_is_a_violation() -> None:
 def test_the_command_fails_when_something_was_violated(
     violations: tuple[str, ...],
     code: int,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(command, "faults", lambda: [fault("F1", *violations)])
     monkeypatch.setattr("sys.argv", ["chaos", "--runs", "1"])
 
     assert command.main() == code
     assert ("VIOLATION  F1 run 0: lost: a" in capsys.readouterr().out) == bool(violations)
+    assert len(list(tmp_path.iterdir())) == len(violations)  # the files of a run that failed stay
 
 
 def test_only_the_whole_table_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
