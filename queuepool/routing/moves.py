@@ -22,8 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from itertools import compress
-from operator import ne
 
 import msgspec
 
@@ -259,8 +257,9 @@ def balanced(table: Sequence[int], partitions: int) -> tuple[int, ...]:
 def differing(table: Sequence[int], goal: Sequence[int]) -> dict[tuple[int, int], list[int]]:
     """Return the slots that are not where they are to be: by where they are, and are to be."""
     found: dict[tuple[int, int], list[int]] = {}
-    for slot in compress(range(len(goal)), map(ne, table, goal)):
-        found.setdefault((table[slot], goal[slot]), []).append(slot)
+    for slot, way in enumerate(zip(table, goal, strict=True)):
+        if way[0] != way[1]:
+            found.setdefault(way, []).append(slot)
     return found
 
 
