@@ -37,10 +37,11 @@ _COLLECT_EVERY_S = 1.0
 class Link:
     """One connection, for one thread at a time. Raises the client's errors, and OSError."""
 
-    __slots__ = ("__weakref__", "_seat", "_seats", "connection", "used_s")
+    __slots__ = ("__weakref__", "_seat", "_seats", "connection", "loaded", "used_s")
 
     def __init__(self, connection: Any, seats: dict[int, ref[Link]]) -> None:
         self.connection, self._seats, self._seat, self.used_s = connection, seats, -1, 0.0
+        self.loaded: set[str] = set()  # scripts that were sent on it: only a flush removes them
 
     def sit(self, limit: int) -> bool:
         """Take one of `limit` seats; returns False if all are taken."""

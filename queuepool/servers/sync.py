@@ -29,7 +29,6 @@ class Server:
         # threads (see connections).
         self._pool = wire.make_pool(redis.ConnectionPool, self._url, wire.client_options(timeout_s))
         self.connections = Connections(self._connection, max_connections)
-        self.loaded: set[str] = set()  # scripts that a stream has sent; only a hint
 
     def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
         """Run verbs on one base key in one round trip."""
@@ -163,14 +162,14 @@ class SyncStream:
     def push(self, verb: Verb[Any]) -> None:
         """Send a verb without waiting for its reply. Raises UnavailableError; then it is closed."""
         packed = wire.pack(self._key, verb)
-        # The first one loads the script: otherwise verbs sent after it could overtake it once
-        # another process has loaded the script.
-        loads = verb.script != "" and verb.script not in self._server.loaded
-        if loads:
-            self._server.loaded.add(verb.script)
-            packed = wire.pack_load(verb) + packed
         link = self._take()
+        # The first one of a connection loads the script: otherwise verbs sent after it overtake it
+        # if another connection loads the script between the two.
+        loads = verb.script != "" and verb.script not in link.loaded
         try:
+            if loads:
+                link.loaded.add(verb.script)
+                packed = wire.pack_load(verb) + packed
             link.send(packed)
             self._pending.append((verb, loads))
         except BaseException as error:

@@ -7,9 +7,11 @@ file runs on real servers only.
 from queuepool.models import JobState
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
+from queuepool.verbs.scripts import script
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World
+from tests.waiting import wait_until
 
 
 def undo_claim(world: World, job_id: bytes, epoch: int) -> None:
@@ -20,6 +22,11 @@ def undo_claim(world: World, job_id: bytes, epoch: int) -> None:
     client.hincrby(base + b":c", "r2", 1)
     if client.llen(base + b":ring:2") == 0:
         client.lpush(base + b":ring:2", b"2%011xg" % 0x18C0000000)
+
+
+def calls_of_scripts(world: World) -> int:
+    """Return how often the server was asked to run one, known to it or not."""
+    return int(world.client.info("commandstats").get("cmdstat_evalsha", {}).get("calls", 0))
 
 
 def test_a_job_whose_claim_was_lost_is_finished_in_its_lane(server_world: World) -> None:
@@ -83,6 +90,29 @@ def test_scripts_are_loaded_again_after_a_restart_lost_them(server_world: World)
     stream.push(produce.cancel("a"))
     assert stream.pull() == b"ready"
     stream.close()
+
+
+def test_jobs_keep_their_order_if_another_process_loads_their_script_between_them(
+    server_world: World,
+) -> None:
+    world = server_world
+    server, key = world.partition.server, world.partition.key
+    earlier = server.stream(key, 2)
+    earlier.push(w.enqueue_verb(["a"]))
+    assert earlier.pull() == b"1"
+    world.client.script_flush()  # as after a failover
+    stream = server.stream(key, 2)  # a connection of its own
+    ran = calls_of_scripts(world)
+
+    stream.push(w.enqueue_verb(["b"]))
+    wait_until(lambda: calls_of_scripts(world) > ran)
+    world.client.script_load(script("enqueue").code)
+    stream.push(w.enqueue_verb(["c"]))
+
+    assert [stream.pull(), stream.pull()] == [b"1", b"1"]
+    assert w.claim(world.own()).ids == [b"a", b"b", b"c"]
+    stream.close()
+    earlier.close()
 
 
 def test_a_job_claimed_twice_by_one_life_is_finished_once(server_world: World) -> None:
