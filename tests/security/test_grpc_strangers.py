@@ -40,6 +40,7 @@ TOKEN, VIEWER = "token-of-operators", "token-of-viewers"
 WATCH, CHECK = b"/grpc.health.v1.Health/Watch", b"/grpc.health.v1.Health/Check"
 OURS = b"/queuepool.rpc.v1.QueuePool/"
 REFUSED = b"\x0216"  # UNAUTHENTICATED, as the header has it
+TOO_LARGE = b"\x018"  # RESOURCE_EXHAUSTED
 SERVING = health_pb2.HealthCheckResponse.SERVING
 
 
