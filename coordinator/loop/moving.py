@@ -39,6 +39,8 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, MovedError
 from queuepool.errors.hindrances import start_thread
 from queuepool.models import RouteRecord
+from queuepool.partitions.partition import Partition
+from queuepool.partitions.sameness import are_same, one_server
 from queuepool.routing.moves import Move, Stage, differing, read_move, table_of
 from queuepool.routing.ranges import read_slots, slots_text
 
@@ -171,10 +173,21 @@ class Mover:
     def _begin(self, record: RouteRecord, move: Move) -> None:
         if unknown := records.named(move) - self._pool.config.topology.servers.keys():
             raise ConfigurationError(f"QUEUEPOOL_SERVERS here names no server {min(unknown)!r}")
+        if same := self._same(move):
+            self._record.change(record, move.over(Stage.REFUSED, same))
+            return
         self._carrier.tell(self._pool.places(), record.version, moves=True)
         view = self._pool.config.topology.view
         self._record.change(record, move.begun(), **records.begun(record, view, move))
         _log.info("moving %s", move.text)
+
+    def _same(self, move: Move) -> str:
+        """Return why a move would carry a partition to where it is, and forget it there."""
+        for number, server in move.to.items():
+            here = self._pool.partition(number)
+            if are_same(here, Partition(number, here.key, self._pool.servers[server])):
+                return one_server(self._pool.config.topology.server_of(number), server)
+        return ""
 
     def _open(self, record: RouteRecord, move: Move, **fields: str) -> None:
         """End a move, also for all places. Once more afterwards, with the new version.

@@ -44,3 +44,11 @@ def turn_away(p: PartitionData, args: Args) -> Any:
     if version > least:
         p.counters["route"] = version
     return version
+
+
+def probe(p: PartitionData, args: Args) -> Any:
+    """Leave a number, or none."""
+    before = p.counters.pop("probe", 0)
+    if args[0] != b"0":
+        p.counters["probe"] = int(args[0])
+    return before

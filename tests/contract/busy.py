@@ -438,6 +438,7 @@ def _of_moves(world: World) -> list[Verb[Any]]:
         move.tenants(),
         move.frozen(),
         move.configured(),
+        move.probe(7),
         lead.turn_away(1, moves=False),
         move.recorded(),
         *busy_batches.of_moves(),

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from queuepool.errors import MovedError
+from queuepool.partitions.partition import Partition
+from queuepool.partitions.sameness import are_same
 from queuepool.verbs import Verb
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.leader import verbs as lead
@@ -143,3 +145,35 @@ def test_an_audit_is_content_while_slots_move(world: World) -> None:
     world.partition.run(produce.configure(b"g", weight=2, keep_ms=60_000, slot=7, version=12))
     assert world.partition.run(move.configured())[1] == {b"g": 7}, "still noted"
     world.partition.run(lead.turn_away(12, moves=False))
+
+
+def test_a_place_is_told_from_another(world: World) -> None:
+    here = world.partition
+    there = Partition(here.number, here.key + b"-other", here.server)
+    twin = Partition(here.number, here.key, here.server)
+    before = snapshot(world)
+
+    assert are_same(here, twin)
+    assert not are_same(here, there)
+    assert snapshot(world) == before
+
+
+def test_a_number_that_another_caller_left_is_not_taken_for_ones_own(world: World) -> None:
+    here = world.partition
+    there = Partition(here.number, here.key + b"-other", here.server)
+    there.run(move.probe(7))
+
+    assert not are_same(here, there)
+    assert there.run(move.probe(0)) == 0
+
+
+def test_places_that_others_keep_probing_count_as_one(world: World) -> None:
+    here = world.partition
+    there = Partition(here.number, here.key + b"-other", here.server)
+
+    class Probed(Partition):
+        def run(self, verb: Verb[Any]) -> Any:
+            there.run(move.probe(7))
+            return super().run(verb)
+
+    assert are_same(here, Probed(there.number, there.key, there.server))

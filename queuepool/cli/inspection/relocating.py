@@ -17,6 +17,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, ScriptError
 from queuepool.models.doctor import ServerFigures
 from queuepool.partitions.partition import Partition
+from queuepool.partitions.sameness import are_same, one_server
 from queuepool.routing.progress import Facts
 from queuepool.servers import Port
 from queuepool.verbs.operator import checkups
@@ -75,11 +76,9 @@ def _check_target(pool: QueuePool, numbers: Sequence[int], server: str) -> None:
         here = pool.partition(number)
         there = Partition(number, here.key, port)
         try_out(there)
-        if _are_one(pool, here, server):
-            raise CommandError(
-                f"servers {_name_of(pool, number)!r} and {server!r} are the same one, under two "
-                f"names in QUEUEPOOL_SERVERS; {_NOTHING}"
-            )
+        if are_same(here, there):
+            name = pool.config.topology.server_of(number)
+            raise CommandError(f"{one_server(name, server)}; {_NOTHING}")
         jobs, lease_ms = _look(there)
         if jobs or lease_ms > 0:
             what = f"{jobs:,} jobs" if jobs else "a live consumer"
@@ -110,26 +109,6 @@ def _look(there: Partition) -> tuple[int, int]:
         if jobs or lease_ms <= 0 or monotonic() >= until:
             return jobs, lease_ms
         pause.wait(_LOOK_S)
-
-
-def _are_one(pool: QueuePool, here: Partition, server: str) -> bool:
-    """Return whether the target is where the partition is, by another name."""
-    urls, name = pool.config.topology.servers, _name_of(pool, here.number)
-    if urls[name] == urls[server]:
-        return here.server is pool.servers[server] or "memory:" not in urls[server]
-    one, other = (_figures(pool.servers[n], here.key, n) for n in (name, server))
-    if one is None or other is None or not one.run_id:
-        return False
-    return one.run_id == other.run_id and _database(urls[name]) == _database(urls[server])
-
-
-def _name_of(pool: QueuePool, number: int) -> str:
-    return pool.config.topology.server_of(number)
-
-
-def _database(url: str) -> str:
-    last = url.partition("?")[0].rpartition("/")[2]
-    return last.lstrip("0") if last.isdigit() else ""
 
 
 def _figures(port: Port, key: bytes, name: str) -> ServerFigures | None:

@@ -8,8 +8,9 @@
 
 Batches have verbs of their own (queuepool.verbs.moves.batches), and the same `thaw`.
 
-All but `walk` name the version of the route that belongs to this step of the move, which is the
-least one that the partition accepts (`turn_away`). So what a replaced leader sends late is refused.
+All but `walk` and `probe` name the version of the route that belongs to this step of the move, which
+is the least one that the partition accepts (`turn_away`). So what a replaced leader sends late is
+refused.
 """
 
 from __future__ import annotations
@@ -167,6 +168,11 @@ def _named(r: Any) -> tuple[bytes, Named]:
     return bytes(r[0]), {bytes(group): int(slot) if slot else None for group, slot in pairs}
 
 
+def probe(number: int) -> Verb[int]:
+    """Leave a number in a place, or none (0); return the one that was there, 0 for none."""
+    return Verb("probe", [number], int)
+
+
 def freeze(version: int, groups: Mapping[bytes, int], *, closed: bool = False) -> Verb[list[int]]:
     """Let no job of groups start; return how many of each run still, -1 for an unknown group.
 
@@ -214,6 +220,14 @@ def forget(
     flat = [word for job in jobs for word in job]
     args = [version, group, 1 if last else "", *flat]
     return Verb("forget", args, _left)
+
+
+def drop_marks(version: int, group: bytes) -> Verb[int]:
+    """Drop ids of cancelled jobs in front of the lanes of a group; return how many.
+
+    Up to 1,000 of each lane, and never its last one.
+    """
+    return Verb("drop_marks", [version, group], lambda r: int(current(r)))
 
 
 def forget_twin(version: int, group: bytes) -> Verb[tuple[int, int]]:

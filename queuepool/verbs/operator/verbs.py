@@ -37,6 +37,7 @@ _NOT_COUNTERS = frozenset(
             "rare",
             "tried",
             "shut",
+            "probe",
             "parked",
         ),
     )

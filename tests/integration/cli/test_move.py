@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -142,6 +143,58 @@ def test_what_cannot_begin_is_refused_and_changes_nothing(
         assert refused("1", "big", "1 jobs under the keys of partition 1 already") == Exit.FAILED
         big.kill()
         assert refused("1", "big", "not all partitions respond") == Exit.UNAVAILABLE
+
+
+def _alias(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the settings name one server twice; main is database 0 of it."""
+    known = {"main": url, "big": url.replace("127.0.0.1", "localhost") + "?db=0"}
+    monkeypatch.setenv("QUEUEPOOL_SERVERS", json.dumps(known))
+
+
+def test_a_server_under_another_name_is_refused(
+    commands: Shell, app: QueuePool, make_pool: MakePool, redis_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    before = app.route.read()
+    _alias(redis_url, monkeypatch)
+    with leading(make_pool):
+        assert commands.run("move", "1", "--to", "big") == Exit.FAILED
+    assert "servers 'main' and 'big' are the same one" in commands.err
+    assert app.route.read() == before
+
+
+def test_a_leader_refuses_to_move_a_partition_to_where_it_is(
+    commands: Shell, app: QueuePool, redis_url: str, config: PoolConfig,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("queuepool.cli.inspection.relocating.check", lambda *_: None)
+    _alias(redis_url, monkeypatch)
+    key = "import-42"  # of partition 1
+    app.enqueue("note", {"key": key}, partition_key=key)
+    servers_ = json.loads(os.environ["QUEUEPOOL_SERVERS"])
+    known = replace(config, topology=build(servers_, 2, "0-1=main"))
+    with ExitStack() as pools, leading(lambda: pools.enter_context(QueuePool(config=known))):
+        assert commands.run("move", "1", "--to", "big", "--wait") == Exit.FAILED
+        assert "are the same one, under two names" in commands.err
+        assert commands.run("moves") == Exit.OK
+        assert "refused" in commands.out
+    assert app.group(key).status().left == 1
+
+
+@pytest.mark.parametrize("spelled", ["/5", "?db=5"])
+def test_another_database_of_a_server_is_another_place(
+    commands: Shell, app: QueuePool, redis_url: str, config: PoolConfig, spelled: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    known = {"main": redis_url, "big": redis_url.removesuffix("/0") + spelled}
+    monkeypatch.setenv("QUEUEPOOL_SERVERS", json.dumps(known))
+    app.enqueue("note", {"key": "import-42"}, partition_key="import-42")
+    two = replace(config, topology=build(known, 2, "0-1=main"))
+    with ExitStack() as pools, leading(lambda: pools.enter_context(QueuePool(config=two))):
+        assert move(commands, "1", "big")["stage"] == "ended"
+        other = pools.enter_context(QueuePool(config=two))
+        assert other.group("import-42").status().left == 1
+    redis.Redis.from_url(known["big"]).flushdb()
 
 
 def test_a_server_that_is_too_old_is_refused(
