@@ -11,7 +11,7 @@ A name that begins with that of a profile holds while that profile does.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -164,21 +164,37 @@ def _bounds(profile: str, given: Mapping[str, Any]) -> Bounds:
 
 def _check_policy(name: str | None, settings: Mapping[str, Any]) -> None:
     for policy in POLICIES if name is None else (name,):
-        for key, problem in _refused(policy, settings):
+        if refused := _refused(policy, settings):
+            key, problem = refused
             unset = "" if name else f", and {policy} may run, since no policy is set"
             raise InvalidInputError(
                 f"{problem}{unset}. `queuepool policy set {key}=` removes the setting"
             )
 
 
-def _refused(policy: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what a policy never takes, with why; its other settings only its coordinator knows."""
-    for key in setting_names(policy):
-        try:
-            if key in settings:
-                make_policy(policy, **{key: settings[key]})
-        except ValueError as error:
-            yield key, str(error)
+def _refused(policy: str, settings: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return a setting that a policy does not take beside the others, with why; None if all fit.
+
+    What is not among them counts by its default: only the coordinator knows its own settings.
+    """
+    given = {key: settings[key] for key in setting_names(policy) if key in settings}
+    problem = _problem(policy, given)
+    if not problem:
+        return None
+    fitting = (key for key in given if not _problem(policy, _without(given, key)))
+    return next(fitting, next(iter(given))), problem
+
+
+def _problem(policy: str, settings: Mapping[str, Any]) -> str:
+    try:
+        make_policy(policy, **settings)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _without(settings: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name != key}
 
 
 def _one_of(*known: str) -> Callable[[str, str], str]:
@@ -227,8 +243,8 @@ def _shadow(name: str, text: str) -> Candidate:
     unknown = sorted(made.settings.keys() - set(setting_names(made.policy)))
     if unknown:
         raise InvalidInputError(f"{name}: policy {made.policy} has no setting {unknown[0]}")
-    for _, problem in _refused(made.policy, made.settings):
-        raise InvalidInputError(f"{name}: {problem}")
+    if refused := _refused(made.policy, made.settings):
+        raise InvalidInputError(f"{name}: {refused[1]}")
     return made
 
 
