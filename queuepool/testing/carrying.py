@@ -224,6 +224,28 @@ def forget(p: PartitionData, args: Args) -> Any:
     return [left, dead]
 
 
+@of_move
+def drop_marks(p: PartitionData, args: Args) -> Any:
+    """Drop ids of cancelled jobs in front of the lanes of a group."""
+    name, dropped = args[1], 0
+    for lane, ids in p.lanes.items():
+        if lane[1] == name:
+            dropped += _drop_in_front(p, ids)
+    for (gate, lane), ids in p.gates.lanes.items():
+        if lane[1] == name and (n := _drop_in_front(p, ids)):
+            p.gates.left(gate, n)
+            dropped += n
+    return dropped
+
+
+def _drop_in_front(p: PartitionData, ids: deque[bytes], most: int = 1000) -> int:
+    """Drop ids of cancelled jobs in front of a lane, but the last one."""
+    before = len(ids)
+    while 1 < len(ids) > before - most and ids[0] not in p.jobs:
+        p.marks.discard(ids.popleft())
+    return before - len(ids)
+
+
 def _take_out(p: PartitionData, group: Group, job_id: bytes, body: bytes) -> str:
     """Take a job out of its place; return what counts it in the record of its group."""
     if p.dead.remove(job_id):
@@ -246,11 +268,8 @@ def _take_out(p: PartitionData, group: Group, job_id: bytes, body: bytes) -> str
 
 
 def _take_from(p: PartitionData, ids: deque[bytes], job_id: bytes, key: bytes) -> int:
-    before = len(ids)
-    while len(ids) > 1 and ids[0] not in p.jobs:
-        p.marks.discard(ids.popleft())
+    left = _drop_in_front(p, ids) + 1
     ids.remove(job_id)
-    left = before - len(ids)
     if not ids:
         ids.append(b"=" + key)
         p.marks.add(b"=" + key)

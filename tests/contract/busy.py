@@ -444,6 +444,7 @@ def _of_moves(world: World) -> list[Verb[Any]]:
         *busy_batches.of_moves(),
         move.freeze(1, dict.fromkeys(groups, 7)),
         *(move.export(1, group) for group in groups[:2]),
+        *(move.drop_marks(1, group) for group in groups[:2]),
         move.export(1, b"dead", [b"dead-b"]),
         move.adopt(1, G, come, last=True),
         move.adopt(1, G, late),

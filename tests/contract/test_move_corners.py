@@ -65,6 +65,35 @@ def test_a_group_that_had_ended_there_is_not_forgotten_any_more(pair: Pair) -> N
     assert w.drain(there) == ["now"]
 
 
+@pytest.mark.parametrize("limits", [b"", b"mail"], ids=["in a lane", "at a gate"])
+def test_jobs_behind_more_marks_than_a_call_looks_past_are_found(pair: Pair, limits: bytes) -> None:
+    many = w.names("j", 11_100)
+    for part in _parts(many):
+        w.enqueue(pair.a, part, limits=limits)
+    w.enqueue(pair.a, ["few"], tier=0, limits=limits)
+    left = [*many[10_500:10_503], *many[-3:]]
+    gone = [produce.cancel(job_id) for job_id in many if job_id not in set(left)]
+    for verbs in _parts(gone):
+        replies = pair.a.partition.server.run(pair.a.partition.key, verbs)
+        assert set(replies) <= {b"ready", b"parked"}
+    pair.freeze(b"g")
+
+    assert pair.carry().done
+
+    pair.arrive()
+    assert pair.a.partition.observe().jobs == 0
+    owned = pair.b.own(nonce="b")
+    if limits:
+        assert w.claim(owned).ids == []  # they wait at their gate there, too
+        assert admit(owned) == len(left) + 1
+    assert w.drain(owned) == ["few", *left]
+    pair.check()
+
+
+def _parts(many: list[Any]) -> list[list[Any]]:
+    return [many[i : i + 500] for i in range(0, len(many), 500)]
+
+
 def test_jobs_behind_more_marks_than_a_page_are_found(pair: Pair) -> None:
     ids = w.names("j", 250)
     w.enqueue(pair.a, ids[:200])

@@ -7,6 +7,8 @@ it is the same in both, so a page may be written again, also back.
     B adopt    they are frozen at B; those that it has from an earlier attempt it knows
     A forget   deletes what B has; the last call deletes the group, once its totals are at B
 
+If jobs are left that export does not find, A drops cancelled ones in front of them, and it goes on.
+
 From the second page on, A forgets what B has and exports what comes next in one round trip. The
 first time, A's server may not know the script yet, and would run it after the other one: that page
 would come again, and B would know it.
@@ -94,15 +96,26 @@ def copying(
     for page_number in count():
         jobs = yield Call(Side.A, move.export(version, group))
         clashes = yield from _hand_over(version, group, told(jobs), awaited=page_number == 0)
-        if not len(jobs) or clashes:
+        if len(jobs) and not clashes:
+            continue
+        left, died = yield Call(Side.A, move.forget(version, group, ()))
+        # Behind too many cancelled jobs, `export` finds none.
+        if clashes or not left or not (yield from _dropped(version, group)):
             break
-    left, died = yield Call(Side.A, move.forget(version, group, ()))
     if left or died:
         return Copied(left, died, (*kept, *clashes))
     if jobs.record:
         yield Call(Side.B, move.adopt(version, group, told(jobs), last=True))
     yield Call(Side.A, move.forget(version, group, (), last=True))
     return Copied()
+
+
+def _dropped(version: int, group: bytes) -> Generator[Call, Any, int]:
+    """Drop all cancelled jobs in front at A, and return how many there were."""
+    dropped = 0
+    while more := (yield Call(Side.A, move.drop_marks(version, group))):
+        dropped += more
+    return dropped
 
 
 def _hand_over(

@@ -8,8 +8,8 @@
 
 Batches have verbs of their own (queuepool.verbs.moves.batches), and the same `thaw`.
 
-All but `walk` and `probe` name the version of the route that belongs to this step of the move, which
-is the least one that the partition accepts (`turn_away`). So what a replaced leader sends late is
+All but `walk` and `probe` name the version of the route that belongs to this step of the move:
+the least one that the partition accepts (`turn_away`). So what a replaced leader sends late is
 refused.
 """
 

@@ -8,6 +8,15 @@ local function count_lanes(group, counted)
     lane.size = ours('LLEN', lane_key(lane)) or 0
     jobs[t] = counted and 0 or jobs_of(lane)
   end
+  if not counted and looked <= 0 then -- what was not looked at counts as jobs: too many, with marks
+    local f = ours('HMGET', base .. ':g:' .. group, 'left', 'delayed', 'parked') or {}
+    local over = jobs[0] + jobs[1] + jobs[2] + jobs[3]
+    over = f[1] and over - math.max(0, whole(f[1]) - whole(f[2]) - whole(f[3])) or 0
+    for t = 3, 0, -1 do
+      local less = math.max(0, math.min(over, jobs[t]))
+      jobs[t], over = jobs[t] - less, over - less
+    end
+  end
   return jobs
 end
 -- From now on a group counts its jobs itself. jobs: in its lanes, by tier
