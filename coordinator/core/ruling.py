@@ -99,6 +99,7 @@ class Ruler:
             owner=state.owner,
             demand=getattr(chosen.state, "demand", None) or demand,
             free="gain_check" not in chosen.clamps and reading.workers >= memory.target,
+            ceiling=_ceiling(chosen.state),
             doubt=doubt(state, state.owner, reading.finished_total, memory.last),
             own=own_bound(memory, state.owner, seen.at_s),
         )
@@ -217,7 +218,7 @@ class Ruler:
         limits, reason = self.rules.limits, chosen.reason
         if memory.manual:
             reason = f"no longer set manually; {reason}"
-        if limits.clamp(memory.target)[0] != memory.target:
+        if self._within(memory.target) != memory.target:
             least, most = limits.min_workers, limits.max_workers
             reason = f"moved within the limits of {least} to {most}; {reason}"
         target, moved = chosen.target, tuple[Clamp, ...]()
@@ -226,7 +227,7 @@ class Ruler:
             target, moved = overlaid(target, now, self.rules)
         if now.doubt:
             reason, clamps = f"{reason}; {now.doubt}: {A_STEP_AT_MOST}", (*clamps, "doubt")
-            wanted, target = target, limits.clamp(within_a_step(target, memory.target))[0]
+            wanted, target = target, self._within(within_a_step(target, memory.target))
             if target != wanted:
                 moved += (Clamp(name="doubt", before=wanted, after=target),)
         if _by_policy_itself(chosen):
@@ -244,6 +245,12 @@ class Ruler:
             figures=tuple(chosen.figures),
             doubt=now.doubt,
         )
+
+    def _within(self, workers: int) -> int:
+        """Return a count within the limits, which do not apply to one that only operators set."""
+        if self.rules.mode is ScaleMode.MANUAL:
+            return workers
+        return self.rules.limits.clamp(workers)[0]
 
     def _demand(
         self, memory: PartitionMemory, policy: PolicyState, reading: Reading
@@ -273,6 +280,12 @@ def _remembered(draft: Draft, policy: PolicyState, granted: int) -> PartitionMem
 def _by_policy_itself(chosen: Decision) -> int:
     """Return 1 if a clamp of the policy's own moved its choice, else 0."""
     return int(bool(chosen.clamps) and chosen.wanted is not None and chosen.wanted != chosen.target)
+
+
+def _ceiling(state: PolicyState) -> int:
+    """Return the count above which the policy's gain check found no gain, 0 for none."""
+    found = getattr(state, "ceiling", None)
+    return int(found.workers) if found is not None else 0
 
 
 def _look_again(memory: PartitionMemory, seen: Observation, inputs: Inputs, why: str) -> Draft:

@@ -130,7 +130,7 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
     """Size the pool by the work that arrives and waits."""
 
     name = "sized"
-    version = 10
+    version = 11
     figure_names = Work._fields
 
     def on_reading(self, reading: Reading, state: SizedState, limits: Limits) -> Decision:
@@ -166,11 +166,8 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             seen = replace(seen, ceiling=ceiling)
         tried = max(seen.ceiling.workers, limits.min_workers)
         if seen.ceiling.workers and tried < state.target:
-            fewer = replace(seen, target=tried)
-            reason = f"whether {tried} workers finish as many is being tried"
-            return bounded(
-                fewer, state.target, limits, reason, ("gain_check",), wanted=state.target
-            )
+            fewer, why = replace(seen, target=tried), _why_fewer(seen.ceiling, tried)
+            return bounded(fewer, state.target, limits, why, ("gain_check",), wanted=state.target)
         return self._follow(reading, seen, limits, last.at_s)
 
     def _follow(
@@ -282,3 +279,9 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         reason = f"{ceiling.explain()}: {why}, {until}"
         capped = replace(state, target=min(state.target, closed.workers), ceiling=closed)
         return bounded(capped, state.target, limits, reason, ("gain_check",), wanted=state.target)
+
+
+def _why_fewer(ceiling: Ceiling, workers: int) -> str:
+    if ceiling.probe.running:
+        return f"whether {workers} workers finish as many is being tried"
+    return f"more than {workers} workers did not help"

@@ -30,8 +30,9 @@ class Situation(Struct, frozen=True, kw_only=True):
     """What overlays look at. before: the count so far; ready: waiting jobs by tier.
 
     demand: what was measured of the jobs, None if nothing was. free: whether the policy is free to
-    grow: no gain check stands against it, and the workers of the last step have started. doubt: why
-    the observation is hardly true. own: the bound of the consumer itself, as far as it is known.
+    grow: no gain check stands against it, and the workers of the last step have started. ceiling:
+    above which more workers finished no more, 0 for none. doubt: why the observation is hardly
+    true. own: the bound of the consumer itself, as far as it is known.
     """
 
     before: int
@@ -39,6 +40,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     owner: Owner | None = None
     demand: Demand | None = None
     free: bool = True
+    ceiling: int = 0
     doubt: str = ""
     own: OwnBound | None = None
 
@@ -93,6 +95,7 @@ def _raises(count: int, now: Situation, rules: Rules) -> Iterator[tuple[str, int
             if jobs:
                 needed = math.ceil(load + jobs * service_s / wait_s)
                 needed = min(needed, max(_FACTOR * now.before, now.before + _STEP))
+                needed = min(needed, now.ceiling or needed)
                 yield (
                     "wait",
                     needed,

@@ -202,6 +202,37 @@ def test_a_wanted_wait_overrules_no_gain_check() -> None:
     assert "gain_check" in clamps
 
 
+def test_a_wanted_wait_stays_below_what_the_gain_check_found_enough() -> None:
+    cluster = Partitions(8, wait_s__default="0.1")
+    cluster.policy = make_policy("sized")
+    compared = ceiling = 0
+    for _ in range(90):  # 16 jobs a second, whatever the workers; then few jobs wait
+        cluster.done += 16
+        cluster.backlog = 12 if ceiling else cluster.backlog + 50
+        cluster.busy = cluster.counts[0]
+        decision = cluster.cycle()
+        if ceiling := getattr(cluster.memories[0].policy, "ceiling").workers:  # noqa: B009
+            compared += 1
+            assert decision.target <= max(ceiling, LIMITS.min_workers), decision.reason
+
+    assert compared > 10
+
+
+def test_a_doubtful_observation_moves_no_count_in_manual_mode() -> None:
+    cluster = Partitions(20, mode="manual")
+    cluster.done, cluster.manual = 100, {0: 2}  # below the minimum of 4
+    cluster.cycle()
+    cluster.manual = {}
+    cluster.cycle()
+    cluster.done = 50
+
+    decision = cluster.cycle()
+
+    assert decision.doubt
+    assert decision.target == 2
+    assert "within the limits" not in decision.reason
+
+
 def test_partitions_share_a_budget() -> None:
     cluster = Partitions(40, 3, budget="60")
 
