@@ -50,10 +50,14 @@ class ScalingChanged:
 
 @dataclass(frozen=True, slots=True)
 class ScalingRefused:
-    """A scaling record is not obeyed; the last good one stays. Told once per problem."""
+    """A scaling record is not obeyed, or not all of it. Told once per problem.
+
+    stays: what stays in force instead.
+    """
 
     version: int
     problem: str
+    stays: str = "the previous one"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """Follows the scaling record: reads it every few turns, and makes the planner that it asks for.
 
 A record that cannot be read or understood changes nothing: the last good one holds, and the problem
-is told once. Every coordinator reads it, so that whoever leads next knows it.
+is told once. If only its policy cannot be made, since a setting does not go with those of this
+coordinator, the policy stays as it is, and all else holds: a mode or a limit is never lost by that.
+Every coordinator reads it, so that whoever leads next knows it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from queuepool.models import ScalingRecord
 from queuepool.telemetry.events import Listener, ignore
 
 EVERY = 3  # turns
+REFUSALS = 10  # in a row, by a server that never showed a record: then it will show none
 MakePolicy = Callable[[str | None, Mapping[str, Any]], Policy[Any, Any]]
 
 
@@ -41,11 +44,12 @@ class ScalingWatch:
     ) -> None:
         self._records, self._make_policy, self._emit = records, make_policy, emit
         self.planner = planner
-        self.is_known = False  # whether the server has answered since the start
+        self.is_known = False  # whether the record is, or that it will not be
+        self._refusals = 0
         self._plain = planner.policy
         self._read: ScalingRecord | None = None  # the last that was read, good or not
         self._good = ScalingRecord()
-        self._problem = ""
+        self._problem = self._unread = self._told = ""
         self._turn = 0
 
     def look(self) -> None:
@@ -58,10 +62,12 @@ class ScalingWatch:
         except UnavailableError:
             return  # what is known holds; without anything, nothing is decided yet
         except QueuePoolError as error:
-            self.is_known = True
-            self._refuse(self._good.version, str(error)[:300])
+            self._refusals += 1
+            self.is_known = self.is_known or self._refusals >= REFUSALS
+            self._unread = str(error)[:300]
+            self._tell(self._unread)
             return
-        self.is_known = True
+        self.is_known, self._refusals, self._unread = True, 0, ""
         if record != self._read:
             self._take(record)
 
@@ -74,21 +80,26 @@ class ScalingWatch:
             rules=rules,
             budget=planner.budget(rules.budget)[0],
             record=self._good,
-            problem=self._problem,
+            problem=self._unread or self._problem,
         )
 
     def _take(self, record: ScalingRecord) -> None:
         first, self._read = self._read is None, record
-        if record.problem:
-            self._refuse(record.version, record.problem)
+        self._problem = record.problem
+        if not record.problem:
+            try:
+                overrides = parse(record.values)
+            except ValueError as error:
+                self._problem = str(error)[:300]
+        if self._problem:
+            self._tell(self._problem, record.version)
             return
+        policy = self.planner.policy
         try:
-            overrides = parse(record.values)
             policy = self._policy(overrides)
         except ValueError as error:
-            self._refuse(record.version, str(error)[:300])
-            return
-        self._good, self._problem = record, ""
+            self._problem = f"{str(error)[:300]}; policy {policy.name} stays as it is"
+        self._good = record
         self.planner = replace(
             self.planner,
             policy=policy,
@@ -98,13 +109,17 @@ class ScalingWatch:
         )
         if not (first and record.version == 0):
             self._emit(ScalingChanged(record))
+        self._tell(self._problem, stays=f"policy {policy.name}")
 
     def _policy(self, overrides: Overrides) -> Policy[Any, Any]:
         if overrides.policy is None and not overrides.settings:
             return self._plain
         return self._make_policy(overrides.policy, overrides.settings)
 
-    def _refuse(self, version: int, problem: str) -> None:
-        if problem != self._problem:
-            self._emit(ScalingRefused(version, problem))
-        self._problem = problem
+    def _tell(
+        self, problem: str, version: int | None = None, stays: str = "the previous one"
+    ) -> None:
+        if problem and problem != self._told:
+            version = self._good.version if version is None else version
+            self._emit(ScalingRefused(version, problem, stays))
+        self._told = problem

@@ -121,10 +121,11 @@ def _tell_others(log: logging.Logger, event: object) -> None:
                 "scaling record: %s", values or "no values",
                 extra={"version": record.version, "by": record.by, "reason": record.reason},
             )  # fmt: skip
-        case e.ScalingRefused(version, problem):
+        case e.ScalingRefused(version, problem, stays):
             log.warning(
-                "the scaling record (version %d) is invalid; the previous one stays in force: %s",
+                "the scaling record (version %d) is not obeyed; %s stays in force: %s",
                 version,
+                stays,
                 problem,
             )
         case e.ShadowStarted(text):

@@ -94,12 +94,16 @@ def merged(
         )
     together = {**values, **{name: text.strip() for name, text in changes.items()}}
     kept = {name: text for name, text in sorted(together.items()) if text}
-    parse(kept)
+    understood = parse(kept)
+    _check_policy(understood.policy, understood.settings)
     return kept
 
 
 def parse(values: Mapping[str, str]) -> Overrides:
-    """Return what values mean. Raises InvalidInputError that says what to write instead."""
+    """Return what values mean. Raises InvalidInputError that says what to write instead.
+
+    Whether a policy takes its settings is known only together with those of the coordinator.
+    """
     if len(values) > MOST_VALUES:
         raise InvalidInputError(f"{len(values)} values; at most {MOST_VALUES} are possible")
     plain: dict[str, Any] = {}
@@ -117,7 +121,6 @@ def parse(values: Mapping[str, str]) -> Overrides:
         else:
             settings[name] = _setting(name, text)
     made = {name: _bounds(name, given) for name, given in bounds.items()}
-    _check_policy(plain.get("policy"), settings)
     return Overrides(
         mode=plain.get("mode", ScaleMode.AUTO),
         profile=plain.get("profile", "normal"),

@@ -8,7 +8,7 @@ from coordinator.assembly import assemble
 from coordinator.core.events import ScalingChanged, ScalingRefused
 from coordinator.core.overlays.values import ScaleMode, merged
 from coordinator.core.planner import Planner
-from coordinator.loop.scaling_watch import EVERY, ScalingWatch
+from coordinator.loop.scaling_watch import EVERY, REFUSALS, ScalingWatch
 from coordinator.policy import Limits, make_policy
 from coordinator.settings import load
 from queuepool.client.pool import QueuePool
@@ -133,10 +133,57 @@ def test_a_record_that_is_gone_returns_to_the_settings() -> None:
 def test_an_older_acl_file_stops_no_leader() -> None:
     rig = Rig()
     rig.server.answer = lambda _key, _verb: ScriptError("NOPERM this user has no permissions")
+    rig.look(REFUSALS - 1)
+    known_before = rig.watch.is_known
     rig.look(3 * EVERY)
 
-    assert rig.watch.is_known
+    assert (known_before, rig.watch.is_known) == (False, True)
     assert len(rig.events) == 1
+
+
+def test_a_refused_read_at_the_start_breaks_no_hold() -> None:
+    rig = Rig()
+    rig.put(mode="hold")
+    answer = rig.server.answer
+    rig.server.answer = lambda _key, _verb: ScriptError("NOPERM this user has no permissions")
+    rig.look(2)
+    known_before = rig.watch.is_known
+    rig.server.answer = answer
+    rig.look(1)
+
+    assert (known_before, rig.watch.is_known) == (False, True)
+    assert rig.watch.planner.overrides.mode is ScaleMode.HOLD
+
+
+def test_a_problem_of_reading_ends_with_the_next_read_that_succeeds() -> None:
+    rig = Rig()
+    rig.put(mode="hold")
+    rig.look()
+    answer = rig.server.answer
+    rig.server.answer = lambda _key, _verb: ScriptError("NOPERM this user has no permissions")
+    rig.look()
+    problem = rig.watch.in_force(0, rig.watch.planner).problem
+    rig.server.answer = answer
+    rig.look()
+
+    assert "NOPERM" in problem
+    assert rig.watch.in_force(0, rig.watch.planner).problem == ""
+    assert rig.watch.planner.overrides.mode is ScaleMode.HOLD
+
+
+def test_a_policy_that_cannot_be_made_keeps_the_rest_of_the_record_in_force() -> None:
+    rig = Rig()
+    values = {"policy": "ratio", "threshold_pwqd": "2", "low_pwqd": "3"}  # of an older release
+    rig.plant(0, mode="hold", max_workers="16", **values)
+    rig.look()
+
+    held = rig.watch.in_force(0, rig.watch.planner)
+    assert (held.rules.mode, held.rules.limits.max_workers) == (ScaleMode.HOLD, 16)
+    assert held.policy == "static"
+    assert "low_pwqd=3.0" in held.problem
+    assert "policy static stays as it is" in held.problem
+    refused = [event for event in rig.events if isinstance(event, ScalingRefused)]
+    assert [event.stays for event in refused] == ["policy static"]
 
 
 def test_a_leader_that_does_not_know_the_record_decides_nothing() -> None:

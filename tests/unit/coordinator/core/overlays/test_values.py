@@ -124,7 +124,7 @@ def test_a_number_may_have_an_exponent() -> None:
 )
 def test_a_bad_value_is_refused_with_what_to_write(name: str, text: str, said: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
-        parse({name: text})
+        merged({}, {name: text})
 
     assert said in str(refused.value)
     assert len(str(refused.value)) < 500
@@ -142,6 +142,17 @@ def test_a_setting_that_contradicts_a_policy_is_named_with_the_command_that_remo
         )
 
     assert merged(set_before, {"policy": "", "step_factor": ""}) == {}
+
+
+def test_settings_of_a_policy_are_checked_together() -> None:
+    ratio = {"policy": "ratio", "threshold_pwqd": "2"}
+    with pytest.raises(InvalidInputError) as refused:
+        merged(ratio, {"low_pwqd": "3"})
+    assert "threshold_pwqd=2.0 must exceed low_pwqd=3.0" in str(refused.value)
+    assert "`queuepool policy set threshold_pwqd=` removes the setting" in str(refused.value)
+
+    both = {"policy": "ratio", "threshold_pwqd": "0.8", "low_pwqd": "0.2"}
+    assert merged({}, both) == both
 
 
 def test_a_setting_that_contradicts_the_policy_of_a_shadow_is_told_as_part_of_it() -> None:
