@@ -81,12 +81,12 @@ def run(arguments: argparse.Namespace) -> Exit:
         raise InvalidInputError(f"--queue {shown(queue)}: use 1 to 256 visible characters")
     with open_pool() as pool:
         naming = Naming(
+            producer=pool.producer,
             tasks=read_tasks(arguments.task),
             tiers=read_tiers(arguments.tier),
             key=key_of(arguments.key or f"{form.KIND}:{queue}"[:256]),
             key_argument=arguments.key_argument,
             same_names=arguments.same_names,
-            limit=pool.config.max_payload_bytes,
         )
         source = Source(url)
         importing = Importing(pool, source, form, queue, naming)
@@ -143,7 +143,7 @@ def _tell(report: Report, *, moved: bool, as_json: bool) -> Exit:
     for reason, count in report.refused.most_common():
         output.say(f"  {count:>9,}  {reason}")
         for detail, times in report.details[reason].most_common(5):
-            output.say(f"             {times:,} {output.clean(detail, 100)}")
+            output.say(f"             {times:,} {output.clean(detail)}")
     for said, count in report.other.items():
         output.say(f"  {count:>9,}  {said}: never moved")
     if report.already:

@@ -41,6 +41,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, InvalidInputError
 from queuepool.errors.escaping import key_text
 from queuepool.models import EnqueueStatus, JobState
+from queuepool.protocol.codec import MAX_ID_BYTES
 from queuepool.routing.slots import key_bytes
 from queuepool.tasks.job import Job
 
@@ -125,7 +126,14 @@ class Importing:
         self._note.write(page, noted)
         for key in groups:
             self._pool.group(key).hold(create=True)
-        noted = self._enqueue(page, wanted, noted)
+        try:
+            noted = self._enqueue(page, wanted, noted)
+        except InvalidInputError:
+            # The next import would fail as well, so nothing may depend on it.
+            self._keep_lock()
+            if interrupted := self._note.read():
+                self._finish(*interrupted)
+            raise
         self._keep_lock()
         self._remove(page, noted)
         self._release(page)
@@ -144,7 +152,7 @@ class Importing:
                 here[job_id] = noted[job_id]
                 self.report.already += 1
             else:
-                new = f"{job_id}:{secrets.token_hex(4)}"
+                new = f"{job_id[: MAX_ID_BYTES - 9]}:{secrets.token_hex(4)}"
                 here[new], again[new] = noted[job_id], replace(job, job_id=new)
         if again:
             self._note.write(page, {job_id: here[job_id] for job_id in again})
@@ -156,7 +164,7 @@ class Importing:
         return state not in (JobState.CANCELLED, JobState.UNKNOWN)
 
     def _finish(self, page: Page, noted: Mapping[str, Noted]) -> None:
-        """Settle the page of an import that was interrupted."""
+        """Settle a page whose import was interrupted."""
         here = {job_id: job for job_id, job in noted.items() if self._is_here(job_id, job)}
         self.report.found += len(here)
         self.report.movable += len(here)

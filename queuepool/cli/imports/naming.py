@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from queuepool.cli.imports.foreign import Entry, Foreign, Reason, RefusedError
+from queuepool.client import calls
+from queuepool.client.producer import Producer
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import Tier
-from queuepool.protocol import codec
 from queuepool.tasks.job import Job
 
 _TASK = re.compile(r"([^=]{1,512})=([^=()\s]{1,200})(?:\(([^()]*)\))?")
@@ -23,18 +24,19 @@ _TIER = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?=([a-z]{1,10})")
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _LONGEST_S = 366 * 86400
 _LONGEST_TIMEOUT_S = 7 * 86400
+_NAMED = 40  # characters of a task's name before the reason
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What the operator said about jobs. limit: the most bytes of a payload."""
+    """What the operator said about jobs. producer: knows what a job can have."""
 
+    producer: Producer
     tasks: dict[str, tuple[str, tuple[str, ...]]]
     tiers: tuple[tuple[int, int, Tier], ...]
     key: str | bytes
     key_argument: str | None = None
     same_names: bool = False
-    limit: int = field(default=256 * 1024)
 
     def job_of(self, entry: Entry, now_ms: int) -> Job[Any]:
         """Return the job to enqueue. Raises RefusedError."""
@@ -51,11 +53,7 @@ class Naming:
         if delay_s > _LONGEST_S:
             raise RefusedError(Reason.INVALID, f"{found.task}: due after more than 366 days")
         timeout_s = found.timeout_s
-        try:
-            codec.encode_envelope(task, payload, codec.NO_OPTIONS, limit=self.limit)
-        except InvalidInputError as error:
-            raise RefusedError(Reason.INVALID, f"{found.task}: {error}") from None
-        return Job(
+        job = Job(
             payload,
             task=task,
             partition_key=self._key_of(payload),
@@ -66,6 +64,16 @@ class Naming:
             max_attempts=found.max_attempts and min(found.max_attempts, 2**31 - 1),
             timeout_s=None if timeout_s is None else min(timeout_s, _LONGEST_TIMEOUT_S),
         )
+        self._check(job, found.task)
+        return job
+
+    def _check(self, job: Job[Any], name: str) -> None:
+        """Raise RefusedError for a job that cannot be enqueued, since a page is all or nothing."""
+        try:
+            calls.one(self.producer, job, None)
+        except InvalidInputError as error:
+            short = name if len(name) <= _NAMED else name[: _NAMED - 1] + "…"
+            raise RefusedError(Reason.INVALID, f"{short}: {error}") from None
 
     def _call(self, found: Foreign) -> tuple[str, dict[str, Any]]:
         known = self.tasks.get(found.task)

@@ -8,6 +8,7 @@ from typing import Any
 import redis
 
 from queuepool import QueuePool
+from queuepool.cli.imports.naming import Naming
 from queuepool.protocol import codec
 
 QUEUES = Path(__file__).with_name("queues")
@@ -44,6 +45,12 @@ class Elsewhere:
     def contents(self) -> dict[bytes, bytes]:
         """Return all there is."""
         return {key: self.redis.dump(key) for key in self.redis.scan_iter(count=1000)}
+
+
+def by_same_names() -> Naming:
+    """Return the names of an import without a server."""
+    with QueuePool("redis://127.0.0.1:1") as pool:
+        return Naming(pool.producer, {}, (), "moved", same_names=True)
 
 
 def raw(value: Any) -> Any:

@@ -14,12 +14,12 @@ from queuepool.cli.exits import Exit
 from queuepool.cli.imports import celery as of_celery
 from queuepool.cli.imports.foreign import RefusedError
 from queuepool.cli.imports.moving import Importing
-from queuepool.cli.imports.naming import Naming
 from tests.integration.cli.importing import (
     MOVE,
     RECORDED_S,
     Elsewhere,
     Killed,
+    by_same_names,
     celery,
     moved,
 )
@@ -156,7 +156,7 @@ def test_the_order_of_a_queue_is_kept(shell: Shell, pool: QueuePool, elsewhere: 
 )
 def test_why_a_job_cannot_be_moved(message: bytes, reason: str) -> None:
     (entry,) = of_celery.entries(NOWHERE, "celery", NOWHERE, [(message, 0)])
-    naming = Naming({}, (), "moved", same_names=True)
+    naming = by_same_names()
 
     with pytest.raises(RefusedError) as refused:
         naming.job_of(entry, RECORDED_S * 1000)

@@ -12,8 +12,13 @@ from queuepool import QueuePool
 from queuepool.cli.exits import Exit
 from queuepool.cli.imports.celery import entries
 from queuepool.cli.imports.foreign import Foreign, RefusedError
-from queuepool.cli.imports.naming import Naming
-from tests.integration.cli.importing import RECORDED_S, Elsewhere, celery, moved
+from tests.integration.cli.importing import (
+    RECORDED_S,
+    Elsewhere,
+    by_same_names,
+    celery,
+    moved,
+)
 from tests.shell import Shell
 
 NOWHERE: Any = None
@@ -162,6 +167,6 @@ def test_messages_of_another_serializer_are_told_from_damaged_ones(form: str) ->
     (entry,) = entries(NOWHERE, "celery", NOWHERE, [(json.dumps(message).encode(), 0)])
 
     with pytest.raises(RefusedError) as refused:
-        Naming({}, (), "moved", same_names=True).job_of(entry, RECORDED_S * 1000)
+        by_same_names().job_of(entry, RECORDED_S * 1000)
 
     assert (refused.value.reason.name, refused.value.detail) == ("SERIALIZED", form)
