@@ -117,7 +117,7 @@ def read(message: Mapping[str, Any]) -> Foreign:
         due_ms=moment_of(known.get("eta")),
         expires_ms=moment_of(known.get("expires")),
         priority=whole_of(properties.get("priority")),
-        timeout_s=float(hard) if isinstance(hard, (int, float)) and hard > 0 else None,
+        timeout_s=hard if isinstance(hard, (int, float)) and hard > 0 else None,
     )
 
 

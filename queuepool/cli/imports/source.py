@@ -15,6 +15,7 @@ from queuepool.verbs import Argument
 
 PAGE = 100  # entries that are read, and moved, at once
 _TIMEOUT_S = 30.0
+_FARTHEST = 2.0**63  # a score beyond it, also an infinite one, is as good as this
 _SCANS, _SCANNED = 100, 1000
 
 
@@ -108,11 +109,15 @@ class Walk:
         if not self.is_list:
             found = self._source.one("ZRANGE", self.place, first, last, "WITHSCORES")
             pairs = zip(found[::2], found[1::2], strict=True)
-            return [(bytes(member), int(float(score))) for member, score in pairs]
+            return [(bytes(member), _whole(score)) for member, score in pairs]
         if self._from_tail:
             first, last = -1 - last, -1 - first
         found = self._source.one("LRANGE", self.place, first, last)
         return [(bytes(member), 0) for member in (found[::-1] if self._from_tail else found)]
+
+
+def _whole(score: bytes) -> int:
+    return int(max(-_FARTHEST, min(float(score), _FARTHEST)))
 
 
 def check_types(source: Source, expected: dict[bytes, str]) -> None:

@@ -1,6 +1,7 @@
 """Jobs beyond what a job can have here: refused, counted and named; the others are moved."""
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from queuepool import QueuePool
 from queuepool.cli.exits import Exit
 from queuepool.errors import InvalidInputError
 from queuepool.protocol import codec
-from tests.integration.cli.importing import MOVE, Elsewhere, celery, moved
+from tests.integration.cli.importing import MOVE, RECORDED_S, Elsewhere, celery, moved
 from tests.shell import Shell
 
 LIMIT = 256 * 1024  # bytes of an envelope, by default
@@ -132,3 +133,72 @@ def test_a_job_with_a_long_id_that_was_cancelled_here_is_moved_under_a_new_one(
 
     assert list(moved(pool)) == [name]
     assert pool.group("moved").status().held_ms is None
+
+
+def scored_by_arq(there: Any, scores: dict[str, float]) -> None:
+    for job_id in scores:
+        there.set(f"arq:job:{job_id}", json.dumps({"f": "t", "a": [], "k": {}, "et": 1}))
+    there.zadd("arq:queue", scores)
+
+
+def scored_by_rq(there: Any, scores: dict[str, float]) -> None:
+    for job_id in scores:
+        stored = {"data": '["t", null, [], {}]', "created_at": AT}
+        there.hset(f"rq:job:{job_id}", mapping=stored)
+    there.zadd("rq:scheduled:default", scores)
+
+
+def delayed_by_bullmq(there: Any, scores: dict[str, float]) -> None:
+    for job_id in scores:
+        stored = {"name": "t", "data": "{}", "timestamp": 1}
+        there.hset(f"bull:default:{job_id}", mapping=stored)
+    there.zadd("bull:default:delayed", scores)
+
+
+@pytest.mark.parametrize(
+    ("form", "add", "now"),
+    [
+        ("arq", scored_by_arq, RECORDED_S * 1000),
+        ("rq", scored_by_rq, RECORDED_S),
+        ("bullmq", delayed_by_bullmq, RECORDED_S * 1000 * 4096),
+    ],
+)
+def test_a_job_that_is_never_due_is_refused_and_the_others_are_moved(
+    form: str, add: Callable[[Any, dict[str, float]], None], now: int,
+    shell: Shell, pool: QueuePool, elsewhere: Elsewhere,
+) -> None:  # fmt: skip
+    scores = {"first": -math.inf, "now": now, "late": 1.7e308, "never": math.inf}
+    add(elsewhere.redis, scores)
+    words = ("import", form, "--same-names", "--key", "moved")
+
+    assert shell.run(*words) == Exit.OK, shell.err
+    assert "4 found, 2 can be moved, 0 delayed, 2 refused" in shell.out
+    assert "2 t: due after more than 366 days" in shell.out
+
+    assert shell.run(*words, "--move", "--json") == Exit.FAILED, shell.err
+    assert shell.lines[0]["refused"] == {"invalid": 2}
+    assert sorted(moved(pool)) == ["first", "now"]
+    assert pool.group("moved").status().ready == 2
+
+
+def test_a_prioritized_job_of_bullmq_is_moved_whatever_its_score(
+    shell: Shell, pool: QueuePool, elsewhere: Elsewhere
+) -> None:
+    stored = {"name": "t", "data": "{}", "timestamp": 1, "priority": 3}
+    elsewhere.redis.hset("bull:default:a", mapping=stored)
+    elsewhere.redis.zadd("bull:default:prioritized", {"a": math.inf})
+
+    assert shell.run("import", "bullmq", "--same-names", "--key", "moved", "--move") == Exit.OK
+
+    assert sorted(moved(pool)) == ["a"]
+
+
+def test_a_time_limit_of_any_length_is_at_most_a_week(
+    shell: Shell, pool: QueuePool, elsewhere: Elsewhere
+) -> None:
+    message = celery(1, timelimit=["most", None]).replace(b'"most"', b"9" * 400)
+    elsewhere.redis.lpush("celery", message, celery(2))
+
+    assert shell.run(*MOVE) == Exit.OK, shell.err
+
+    assert sorted(moved(pool)) == ["n1", "n2"]
