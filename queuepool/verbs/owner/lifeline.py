@@ -1,8 +1,8 @@
 """A process's lifeline: a connection that its kernel closes when it ends. Pure.
 
-Its text is the run id of the server, the id of the connection there, and the namespace in which the
-process has its pid ("" if unknown), joined by colons. A server never gives an id twice in a run, so
-a connection that is not listed in that run is closed.
+Its text is the run id of the server, the id of the connection there, and a number of the boot and
+namespace in which the process has its pid ("" if unknown), joined by colons. A server never gives
+an id twice in a run, so a connection that is not listed in that run is closed.
 """
 
 from __future__ import annotations
