@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from coordinator.core.memory import PartitionMemory, PendingCommand
+from coordinator.core.memory import OwnBound, PartitionMemory, PendingCommand
 from coordinator.core.model import Mode
 from coordinator.core.overlays.sharing import Room
 from coordinator.core.overlays.values import parse
@@ -93,6 +93,7 @@ class _Memory(msgspec.Struct, array_like=True):
     demand: Demand | None
     last: tuple[int, int]
     policy: dict[str, Any] | None
+    own: OwnBound | None = None
 
 
 class StateLine(msgspec.Struct, array_like=True, tag="state"):
@@ -245,6 +246,7 @@ def _memory_line(partition: int, memory: PartitionMemory, kind: type[Any]) -> _M
         demand=memory.demand,
         last=memory.last,
         policy=policy,
+        own=memory.own,
     )
 
 
@@ -261,6 +263,7 @@ def _memory(line: _Memory, kind: type[Any]) -> PartitionMemory:
         held=tuple((_kind(kind_), at_s) for kind_, at_s in line.held),
         demand=line.demand,
         last=line.last,
+        own=line.own,
     )
 
 

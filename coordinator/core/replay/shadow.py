@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from msgspec.structs import replace as changed
+
 from coordinator.core.doubts import doubt
-from coordinator.core.memory import PartitionMemory
+from coordinator.core.memory import OwnBound, PartitionMemory, own_bound
 from coordinator.core.model import Observation, PartitionDecision
 from coordinator.core.planner import Planner
 from coordinator.core.reading import read
@@ -106,20 +108,24 @@ class Shadow:
         if self._at_s is not None:
             self._seconds += min(max(cycle.now_s - self._at_s, 0.0), _LONGEST_S)
         self._at_s = cycle.now_s
+        bounds = _own_bounds(cycle)
+        memories = _with_bounds(self._memories, bounds)
         plan = planner.plan(
-            cycle.epoch, self._memories, seen, cycle.manual, cycle.now_s, now_ms=cycle.now_ms
+            cycle.epoch, memories, seen, cycle.manual, cycle.now_s, now_ms=cycle.now_ms
         )
         self._memories = plan.memories
-        changed = []
+        others = []
         for decision in plan.decisions:
             pair = self._partitions.get(decision.partition)
             if pair is not None and decision.inputs is not None:
-                pair.would_be.workers = max(decision.target, 1)
+                own = bounds.get(decision.partition)
+                started = decision.target if own is None else own.bounded(decision.target)
+                pair.would_be.workers = max(started, 1)
             if decision.target != decision.previous:
                 self._candidate.changes += 1
-                changed.append(decision)
+                others.append(decision)
         self._cycles += 1
-        return changed
+        return others
 
     def comparison(self) -> Comparison:
         """Return what is known so far; of jobs that wait, the waits until now."""
@@ -181,6 +187,33 @@ class Shadow:
         for world, tally in ((pair.live, self._live), (pair.would_be, self._candidate)):
             world.pass_s(seconds, arrived, service_s, tally.waits)
             tally.worker_s += world.workers * seconds
+
+
+def _own_bounds(cycle: Cycle) -> dict[int, OwnBound]:
+    """Return the bounds of consumers themselves that the live decisions know after a cycle.
+
+    A consumer that only exists in a model answers no commands, so a candidate would never meet one.
+    """
+    known = cycle.memories if cycle.plan is None else cycle.plan.memories
+    bounds = {}
+    for seen in cycle.observations:
+        memory, owner = known.get(seen.partition), seen.state.owner if seen.state else None
+        if memory is None or owner is None:
+            continue
+        if own := own_bound(memory, owner, seen.at_s):
+            bounds[seen.partition] = own
+    return bounds
+
+
+def _with_bounds(
+    memories: Mapping[int, PartitionMemory], bounds: Mapping[int, OwnBound]
+) -> dict[int, PartitionMemory]:
+    return {
+        number: memory
+        if memory.own is bounds.get(number)
+        else changed(memory, own=bounds.get(number))
+        for number, memory in memories.items()
+    }
 
 
 def _first(reading: Reading, owner: Owner) -> _Partition:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from coordinator.core.memory import PartitionMemory
 from coordinator.core.model import Observation
 from coordinator.core.planner import CyclePlan, Planner
 from coordinator.core.replay.cycle import Cycle
@@ -14,6 +16,7 @@ from coordinator.policy import Limits, Policy, make_policy
 from coordinator.simulator.engine import simulate
 from coordinator.simulator.leader import SimulatedLeader
 from coordinator.simulator.scenario import Burst, Event, Flow, Limit, Scenario, Stream
+from tests.unit.coordinator.observed import EPOCH, World, state
 
 Change = Callable[[Planner], Planner]
 
@@ -92,4 +95,32 @@ def cycles_of(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SimulatedLeader, "cycle", cycle)
         simulate(scenario, policy or make_policy("sized"))
+    return found
+
+
+def bounded_cycles(
+    world: World, manual: Mapping[int, int], seconds: int = 60, memories: Any = None
+) -> list[Cycle]:
+    """Return what happens where a consumer obeys within its own maximum, a cycle in each second."""
+    planner = Planner(policy=world.policy, limits=world.limits)
+    found: list[Cycle] = []
+    known: Mapping[int, PartitionMemory] = memories or {}
+    for _ in range(seconds):
+        world.now_s, world.done = world.now_s + 1.0, world.done + 10
+        seen = state(world.consumer, backlog=world.backlog, done=world.done)
+        cycle = Cycle(
+            planner=planner,
+            epoch=EPOCH,
+            memories=known,
+            observations=[Observation(partition=0, at_s=world.now_s, state=seen)],
+            manual=manual,
+            now_s=world.now_s,
+            now_ms=0,
+            plan=None,
+        )
+        plan = cycle.planned_by(planner)
+        found.append(replace(cycle, plan=plan))
+        known = plan.memories
+        for command in plan.commands:
+            world.apply(command)
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
+import msgspec
 import pytest
 
 from coordinator.core.memory import PartitionMemory
@@ -17,7 +18,8 @@ from coordinator.core.replay.recording import BadRecordingError, Recorder, end_l
 from coordinator.core.replay.replaying import Replayed, replayed
 from coordinator.policy import POLICIES, Limits, make_policy
 from coordinator.simulator.scenario import Blind, Leaderless, Restart, ServiceChanges
-from tests.unit.coordinator.core.replay.cycles import bursty, cycles_of
+from tests.unit.coordinator.core.replay.cycles import bounded_cycles, bursty, cycles_of
+from tests.unit.coordinator.observed import World
 
 FAULTS = (
     ServiceChanges(at_s=30, service_s=0.5),
@@ -102,6 +104,33 @@ def test_a_recording_begins_anywhere_and_may_have_gaps() -> None:
     assert [one.difference for one in found if one.difference is not None] == []
 
 
+def bounded() -> list[Cycle]:
+    """A backlog for 64 workers, of which the consumer itself takes 20."""
+    return bounded_cycles(World(policy=make_policy("static", workers=64), backlog=900, most=20), {})
+
+
+@pytest.mark.parametrize("begin", [0, 2, 3, 4, 10])
+def test_a_recording_may_begin_after_the_bound_of_a_consumer_was_met(begin: int) -> None:
+    cycles = bounded()[begin:]
+
+    found = again(lines_of(cycles))
+
+    assert [one.difference for one in found if one.difference is not None] == []
+    targets = {one.cycle.plan.decisions[0].target for one in found[5:] if one.cycle.plan}
+    assert targets == {20}
+
+
+def test_a_recording_of_a_release_without_the_bounds_of_consumers_is_read() -> None:
+    head, planner, state, *cycles = lines_of(bounded()[10:])
+    kind, [memory] = msgspec.json.decode(state)
+    assert memory[-1]["workers"] == 20
+
+    found = again([head, planner, msgspec.json.encode([kind, [memory[:-1]]]) + b"\n", *cycles])
+
+    assert len(found) == 50
+    assert found[0].cycle.memories[0].own is None
+
+
 @pytest.mark.parametrize(
     ("before", "after"), [("sized", "target-wait"), ("target-wait", "sized"), ("pwqd", "aimd")]
 )
@@ -146,8 +175,6 @@ def test_another_decision_is_found_and_named() -> None:
     cycle = read_line(lines[place], 1)
     changed = cycle.readings[1]  # type: ignore[union-attr]
     changed.seen.ready = (0, 0, 5_000, 0)  # type: ignore[union-attr]
-    import msgspec
-
     lines[place] = msgspec.json.encode(cycle) + b"\n"
 
     first = next(one.difference for one in again(lines) if one.difference is not None)

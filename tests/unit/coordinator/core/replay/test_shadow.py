@@ -15,7 +15,9 @@ from coordinator.core.replay.world import Waits, World
 from coordinator.policy import POLICIES, make_policy
 from coordinator.simulator.scenario import Blind, Burst, Scenario, Stream
 from coordinator.simulator.scorecard import Scorecard
-from tests.unit.coordinator.core.replay.cycles import bursty, cycles_of
+from tests.unit.coordinator.core.replay.cycles import bounded_cycles, bursty, cycles_of
+from tests.unit.coordinator.observed import World as Observed
+from tests.unit.coordinator.observed import owner
 
 pytestmark = pytest.mark.thorough
 
@@ -48,6 +50,44 @@ def test_a_static_candidate_costs_its_workers() -> None:
     assert found.candidate.worker_s == pytest.approx(2 * 20 * 89, rel=0.05)
     assert found.candidate.changes == 2  # one of each partition, at the start
     assert found.live.changes > 4
+
+
+def bounded() -> Observed:
+    return Observed(policy=make_policy("static", workers=64), backlog=900, most=20)
+
+
+@pytest.mark.parametrize("manual", [{}, {0: 60}], ids=["policy", "by hand"])
+def test_a_candidate_gets_no_workers_that_the_consumer_would_not_start(
+    manual: dict[int, int],
+) -> None:
+    cycles = bounded_cycles(bounded(), manual)[10:]
+
+    found = compared(cycles, "static", workers=48)
+
+    assert found.live.worker_s == pytest.approx(20 * 49)
+    assert found.candidate.worker_s == pytest.approx(found.live.worker_s)
+    assert found.candidate.wait_mean_s == pytest.approx(found.live.wait_mean_s)
+
+
+def test_a_candidate_gets_no_fewer_workers_than_the_consumer_keeps() -> None:
+    world = Observed(policy=make_policy("static", workers=8), consumer=owner(16), least=12)
+    cycles = bounded_cycles(world, {})[10:]
+
+    found = compared(cycles, "static", workers=10)
+
+    assert found.candidate.worker_s == pytest.approx(found.live.worker_s) == 12 * 49
+
+
+def test_the_bound_of_a_former_consumer_does_not_bound_the_candidate() -> None:
+    world = bounded()
+    before = bounded_cycles(world, {})[10:]
+    world.consumer, world.most = owner(20, epoch=2), 64
+    assert before[-1].plan is not None
+    after = bounded_cycles(world, {}, memories=before[-1].plan.memories)
+
+    found = compared(before + after, "static", workers=48)
+
+    assert found.candidate.worker_s == pytest.approx(20 * 50 + 48 * 59, rel=0.05)
 
 
 @pytest.mark.parametrize(("live", "candidate"), [("sized", "pwqd"), ("pwqd", "sized")])
