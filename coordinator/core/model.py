@@ -149,7 +149,8 @@ class PartitionView:
 
     state is the last one observed; problem says why the latest observation failed. target is what
     this process wants or, on a standby, the target that the consumer reports. pace: of late.
-    decision: that of this leader in the last cycle; None on a standby.
+    decision: that of this leader in the last cycle; None on a standby. unsent: why the command of
+    that decision is not known to have arrived; empty if it is, or if none was needed.
     """
 
     partition: int
@@ -163,6 +164,7 @@ class PartitionView:
     pace: Pace = field(default_factory=Pace)
     pool: str = DEFAULT_POOL
     decision: PartitionDecision | None = None
+    unsent: str = ""
 
     @property
     def clamps(self) -> tuple[str, ...]:

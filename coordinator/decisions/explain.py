@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from coordinator.core.model import Mode
-from coordinator.decisions.stored import DecisionRecord, Outcome
+from coordinator.decisions.stored import DecisionRecord, Outcome, Unsent
 from coordinator.policy import figure_names
 from coordinator.policy.sized import SizedPolicy, Work, size
 from coordinator.policy.target_wait import TargetWaitPolicy, workers_for
 from queuepool.models import PartitionState
 
+_REPEATED = "it is repeated while that count is wanted"
 _MOST: Final = 1e15  # of any figure; a larger one is damaged
 
 
@@ -26,7 +27,7 @@ def sentences(record: DecisionRecord) -> list[str]:
         *_computed(record),
         *_overlays(record),
         *_alternative(record),
-        *([f"Command {record.command} informed the consumer."] if record.command else []),
+        *_informed(record),
         *([] if record.outcome is None else [_outcome(record.outcome)]),
     ]
 
@@ -42,10 +43,12 @@ def seen_now(state: PartitionState) -> str:
 def alternative(record: DecisionRecord) -> tuple[int, str] | None:
     """Return the count that was rejected, and what rejected it; None if nothing was.
 
-    With clamps, that is what the policy wanted; else it is to stay.
+    With clamps, that is what the policy wanted, unless they led back to it; else it is to stay.
     """
-    if record.moved and record.moved[0].before != record.target:
-        return record.moved[0].before, ", ".join(clamp.name for clamp in record.moved)
+    if record.moved:
+        wanted = record.moved[0].before
+        by = ", ".join(clamp.name for clamp in record.moved)
+        return None if wanted == record.target else (wanted, by)
     if record.previous != record.target:
         return record.previous, record.policy
     return None
@@ -77,7 +80,7 @@ def _are_sound(figures: Sequence[float]) -> bool:
 def _headline(record: DecisionRecord) -> str:
     by = {
         Mode.MANUAL: "set manually",
-        Mode.OBSERVE: "first observation of a new leader",
+        Mode.OBSERVE: "first observation of a new leader, or after a gap",
         Mode.AUTOMATIC: f"policy {record.policy}, version {record.version}",
     }[record.mode]
     what = (
@@ -148,13 +151,23 @@ def _alternative(record: DecisionRecord) -> Iterator[str]:
         return
     count, by = rejected
     if record.moved:
-        yield f"The policy alone wanted {count} workers; rejected by {by}."
+        who = "operator" if record.mode is Mode.MANUAL else "policy alone"
+        yield f"The {who} wanted {count} workers; rejected by {by}."
         return
     yield f"The alternative, to stay at {count} workers, was rejected by {by}."
     work = work_of(record)
     if work is not None and record.target > count > work.steady and work.waiting:
         left_s = work.waiting_s / (count - work.steady)
         yield f"It would have taken {left_s:.1f} s for the waiting jobs."
+
+
+def _informed(record: DecisionRecord) -> Iterator[str]:
+    if record.unsent == Unsent.REFUSED:
+        yield f"Its command could not be sent; {_REPEATED}."
+    elif record.unsent:
+        yield f"It is not known whether its command arrived; {_REPEATED}."
+    elif record.command:
+        yield f"Command {record.command} informed the consumer."
 
 
 def _outcome(outcome: Outcome) -> str:

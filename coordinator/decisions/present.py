@@ -42,4 +42,5 @@ def _decision(snapshot: Snapshot, view: PartitionView) -> DecisionRecord | None:
         version=held.version,
         finished_per_s=view.finished_per_s,
         record_version=held.record.version,
+        unsent=view.unsent,
     )

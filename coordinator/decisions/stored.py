@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +19,13 @@ from coordinator.core.model import Clamp, Inputs, Mode, PartitionDecision, Targe
 from queuepool.protocol.unreadable import UNREADABLE
 
 _DECISION, _OUTCOME = 2, 3
+
+
+class Unsent(StrEnum):
+    """Why a command is not known to have informed the consumer."""
+
+    REFUSED = "refused"  # it was not sent, or a server or a newer leader kept it out
+    UNKNOWN = "unknown"  # its reply was lost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +42,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord(Target):
-    """One decision as stored. command: id of the command that followed, or empty.
+    """One decision as stored. command: id of the command that informed the consumer, or empty.
 
-    record_version: of the scaling record that held. outcome: None if it is not known (yet).
+    record_version: of the scaling record that held. outcome: None if it is not known (yet). unsent:
+    one of `Unsent` where a command was needed, and not known to have arrived; else empty.
     """
 
     at_ms: int
@@ -48,6 +57,7 @@ class DecisionRecord(Target):
     command: str = ""
     record_version: int = 0
     outcome: Outcome | None = None
+    unsent: str = ""
 
 
 _OF_TARGETS: Final = tuple(entry.name for entry in fields(Target))
@@ -63,6 +73,7 @@ def record_of(
     version: int,
     finished_per_s: float,
     record_version: int,
+    unsent: str = "",
 ) -> DecisionRecord:
     """Return a decision as it is recorded. policy, version: of what decides automatically."""
     by_hand, command = decision.mode is Mode.MANUAL, decision.command
@@ -74,8 +85,9 @@ def record_of(
         policy="manual" if by_hand else policy,
         version=0 if by_hand else version,
         finished_per_s=finished_per_s,
-        command=f"{epoch}-{command.sequence}" if command is not None else "",
+        command=f"{epoch}-{command.sequence}" if command is not None and not unsent else "",
         record_version=record_version,
+        unsent=unsent,
     )
 
 
@@ -97,6 +109,7 @@ class _Decision(msgspec.Struct, array_like=True, gc=False):
     finished_per_s: float = 0.0
     sequence: int | None = None
     record_version: int = 0
+    unsent: str = ""
 
 
 class _Outcome(msgspec.Struct, array_like=True, gc=False):
@@ -147,6 +160,7 @@ def encode(record: DecisionRecord) -> bytes:
             finished_per_s=record.finished_per_s,
             sequence=int(sequence) if sequence else None,
             record_version=record.record_version,
+            unsent=record.unsent,
         )
     )
 
@@ -217,6 +231,7 @@ def _record(stored: _Decision, partition: int) -> DecisionRecord:
         finished_per_s=stored.finished_per_s,
         command=command,
         record_version=stored.record_version,
+        unsent=stored.unsent,
     )
 
 

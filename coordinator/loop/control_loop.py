@@ -175,6 +175,7 @@ class ControlLoop:
             observations=observations,
             memories=term.memories if term is not None and leads else {},
             decisions=term.decisions if term is not None and leads else {},
+            unsent=term.unsent if term is not None and leads else {},
             finished_per_s=parts.observer.finished_per_s,
             paces=parts.observer.paces,
             reached=parts.observer.reached,

@@ -13,9 +13,10 @@ from coordinator.core.planner import CyclePlan, PartitionMemory, Planner, comman
 from coordinator.core.replay.cycle import Cycle
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.decisions.outcomes import Outcomes
-from coordinator.decisions.stored import encode, record_of
+from coordinator.decisions.stored import Unsent, encode, record_of
 from coordinator.loop.fleet import Call, Fleet
-from queuepool.errors import QueuePoolError
+from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.servers import Reply
 from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.leader import verbs as lead
 
@@ -42,6 +43,7 @@ class Term:
         self.epoch, self.cycle = epoch, 0
         self.memories: Mapping[int, PartitionMemory] = {}
         self.decisions: Mapping[int, PartitionDecision] = {}
+        self.unsent: dict[int, Unsent] = {}  # partition -> why its last command may not be there
         self._planning = planner.begin(self.memories, {})
         self._fleet, self._book = fleet, book
         self._may_act, self._emit, self._clock = may_act, emit, clock
@@ -133,6 +135,7 @@ class Term:
 
     def _write(self, plan: CyclePlan, observations: Sequence[Observation]) -> None:
         commands = plan.commands
+        self.unsent = {command.partition: Unsent.REFUSED for command in commands}
         notes = checkpoint.due(
             observations,
             {command.partition for command in commands},
@@ -149,18 +152,23 @@ class Term:
         replies = self._fleet.run(calls)
         # The replies to checkpoints follow those to commands.
         for command, call, reply in zip(commands, calls, replies, strict=False):
-            try:
-                accepted, newest = call[1].read(reply)
-            except QueuePoolError as error:
-                self._emit(CommandFailed(command, str(error)[:300]))
-                continue
-            self._emit(
-                CommandSent(command, newest) if accepted else CommandRefused(command, newest)
-            )
+            self._note_reply(command, call, reply)
         for (number, verb), reply in zip(calls, replies, strict=True):
             with contextlib.suppress(QueuePoolError):
                 verb.read(reply)
                 self._checkpointed.add(number)
+
+    def _note_reply(self, command: ScaleCommand, call: Call, reply: Reply) -> None:
+        try:
+            accepted, newest = call[1].read(reply)
+        except QueuePoolError as error:
+            if isinstance(error, UnavailableError) and error.is_uncertain:
+                self.unsent[command.partition] = Unsent.UNKNOWN
+            self._emit(CommandFailed(command, str(error)[:300]))
+            return
+        if accepted:
+            del self.unsent[command.partition]
+        self._emit(CommandSent(command, newest) if accepted else CommandRefused(command, newest))
 
     def _record(
         self, decision: PartitionDecision, at_ms: int, finished_per_s: float
@@ -175,6 +183,7 @@ class Term:
             version=planner.policy.version,
             finished_per_s=finished_per_s,
             record_version=planner.record_version,
+            unsent=self.unsent.get(decision.partition, ""),
         )
 
 

@@ -38,12 +38,13 @@ class SnapshotBuilder:
         observations: Sequence[Observation],
         memories: Mapping[int, PartitionMemory],
         decisions: Mapping[int, PartitionDecision] = MappingProxyType({}),
+        unsent: Mapping[int, str] = MappingProxyType({}),
         finished_per_s: Mapping[int, float],
         paces: Mapping[int, Pace] = MappingProxyType({}),
         reached: Mapping[str, bool],
         in_force: InForce | None = None,
     ) -> Snapshot:
-        """Return everything known after a cycle. memories, decisions: of the leader, else empty.
+        """Return everything known after a cycle. memories, decisions, unsent: of the leader.
 
         finished_per_s, paces: by partition; reached: whether each server answered.
         """
@@ -53,9 +54,8 @@ class SnapshotBuilder:
         for seen in observations:
             number, until = seen.partition, manual.get(seen.partition)
             ended, pace = finished_per_s.get(number, 0.0), paces.get(number, _UNKNOWN)
-            until_ms = until[1] if until is not None else None
-            decided = memories.get(number), decisions.get(number)
-            self._last[number] = self._view(seen, *decided, ended, until_ms, pace)
+            decided = memories.get(number), decisions.get(number), unsent.get(number, "")
+            self._last[number] = self._view(seen, *decided, ended, until, pace)
         return Snapshot(
             cycle=cycle,
             at_s=at_s,
@@ -78,8 +78,9 @@ class SnapshotBuilder:
         seen: Observation,
         memory: PartitionMemory | None,
         decision: PartitionDecision | None,
+        unsent: str,
         per_s: float,
-        manual_until_ms: int | None,
+        manual: tuple[int, int] | None,
         pace: Pace,
     ) -> PartitionView:
         last = self._last.get(seen.partition)
@@ -94,7 +95,8 @@ class SnapshotBuilder:
             finished_per_s=per_s if fresh else 0.0,
             target=_target(seen, memory, last),
             decision=decision,
-            manual_until_ms=manual_until_ms,
+            unsent=unsent,
+            manual_until_ms=None if manual is None else manual[1],
             pace=pace,
             pool=self._pool,
         )

@@ -127,6 +127,11 @@ class UnavailableError(QueuePoolError):
         """Return its text without what it says to a caller."""
         return str(self).removesuffix(self.UNCERTAIN).rstrip()
 
+    @property
+    def is_uncertain(self) -> bool:
+        """Return whether its text says that the call may have been executed."""
+        return str(self).endswith(self.UNCERTAIN)
+
 
 class LocalError(UnavailableError):
     """No connection could be made because this machine lacks something; the server was not asked.

@@ -12,7 +12,7 @@ import pytest
 from coordinator.core.model import Clamp, Inputs, Mode
 from coordinator.decisions.explain import alternative, sentences, work_of
 from coordinator.decisions.stored import DecisionRecord, Outcome
-from coordinator.policy import Limits
+from coordinator.policy import Limits, make_policy
 from coordinator.policy.sized import reason_of, size
 from coordinator.policy.target_wait import workers_for
 from tests.unit.coordinator.decisions.runs import Story, bursts
@@ -152,10 +152,71 @@ def test_the_alternative_is_what_the_policy_wanted_or_else_to_stay() -> None:
     assert alternative(record(moved=moved)) == (40, "budget")
     assert alternative(record()) == (8, "sized")
     assert alternative(record(target=8)) is None
-    assert alternative(record(target=40, moved=(*moved, Clamp(name="x", before=24, after=40)))) == (
-        8,
-        "sized",
+
+
+def test_what_the_policy_wanted_and_got_was_not_rejected() -> None:
+    moved = (
+        Clamp(name="times", before=64, after=96),
+        Clamp(name="max_workers", before=96, after=64),
     )
+    there_and_back = record(previous=48, target=64, moved=moved, policy="ratio")
+
+    assert alternative(there_and_back) is None
+    assert not any("rejected" in sentence for sentence in sentences(there_and_back))
+
+
+def test_what_an_operator_wanted_is_not_said_of_the_policy() -> None:
+    moved = (Clamp(name="max_workers", before=100, after=24),)
+    by_hand = record(mode=Mode.MANUAL, policy="manual", version=0, moved=moved)
+
+    assert alternative(by_hand) == (100, "max_workers")
+    assert "The operator wanted 100 workers; rejected by max_workers." in sentences(by_hand)
+
+
+def wanted_by_ratio(seen: Inputs, before: int) -> int:
+    """Return what `ratio` makes of a count: twice as many, or half."""
+    settings = make_policy("ratio").settings
+    grown = seen.backlog / seen.workers > settings.threshold_pwqd
+    return int(before * (settings.step_factor if grown else 1 / settings.step_factor))
+
+
+@pytest.mark.parametrize("values", [{}, {"max_workers": "12"}, {"budget": "9"}], ids=str)
+def test_the_alternative_is_what_the_policy_computes_from_what_is_stored(
+    values: dict[str, str],
+) -> None:
+    story = Story("ratio", service_s=0.2, **values)
+    records = story.run(240, bursts)
+    changed = [one for one in records if one.target != one.previous and one.inputs]
+    assert len(changed) > 5
+
+    for found in changed:
+        assert found.inputs is not None
+        wanted = wanted_by_ratio(found.inputs, found.previous)
+        [said] = [text for text in sentences(found) if "rejected" in text]
+        if found.target == wanted:
+            assert alternative(found) == (found.previous, "ratio")
+            assert said.startswith(f"The alternative, to stay at {found.previous} workers, ")
+        else:
+            assert alternative(found) == (wanted, ", ".join(one.name for one in found.moved))
+            assert said.startswith(f"The policy alone wanted {wanted} workers; ")
+
+
+def test_a_count_that_overlays_raise_and_lower_again_is_told_as_wanted() -> None:
+    schedule = "DAILY 00:00-23:59 times=1.5"
+    records = Story("ratio", schedule=schedule, max_workers="16").run(240, bursts)
+    moved = [one for one in records if one.moved and one.target != one.previous]
+    back = [one for one in moved if one.moved[0].before == one.target]
+    assert len(back) > 1
+    assert len(moved) > len(back)
+
+    for found in moved:
+        wanted = found.moved[0].before
+        assert found.moved[0].after == math.ceil(1.5 * wanted)
+        said = [text for text in sentences(found) if "rejected" in text]
+        assert bool(said) == (wanted != found.target)
+        assert all(text.startswith(f"The policy alone wanted {wanted} workers; ") for text in said)
+        told = alternative(found)
+        assert (None if told is None else told[0]) == (wanted if said else None)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +247,7 @@ def test_what_was_not_seen_and_who_acted_is_told() -> None:
 
     assert sentences(held) == ["It stayed at 8 workers (policy sized, version 1): no answer: held."]
     assert "(set manually): set to 24 manually." in sentences(by_hand)[0]
-    assert "first observation of a new leader" in sentences(first)[0]
+    assert "(first observation of a new leader, or after a gap)" in sentences(first)[0]
     assert sentences(record(outcome=later))[-1] == (
         "At the next leader's first observation: 24 workers of which 3 busy, 0 jobs ready, "
         "2.5 executions ended per second."

@@ -13,6 +13,7 @@ from coordinator.core.model import Clamp, Inputs, Mode
 from coordinator.decisions.stored import (
     DecisionRecord,
     Outcome,
+    Unsent,
     decode,
     encode,
     encode_outcome,
@@ -37,13 +38,22 @@ RECORDS = st.builds(
     figures=st.lists(st.floats(0, 1e300), max_size=7).map(tuple),
     at_ms=COUNTS, epoch=st.just(42), cycle=COUNTS, policy=TEXTS, version=COUNTS,
     finished_per_s=st.floats(0, 1e9), command=st.just("") | COUNTS.map(lambda n: f"42-{n}"),
-    record_version=COUNTS,
+    record_version=COUNTS, unsent=st.sampled_from(["", *Unsent, "of-tomorrow"]),
 )  # fmt: skip
 
 
 @given(RECORDS)
 def test_what_is_stored_is_read(record: DecisionRecord) -> None:
     assert decode(encode(record), 3) == record
+
+
+def test_a_decision_stored_without_the_fate_of_its_command_is_read() -> None:
+    kind, *fields = json.loads(encode(Story().run(5, bursts)[0]))
+
+    record = decode(json.dumps([kind, *fields[:-1]]).encode(), 3)
+
+    assert isinstance(record, DecisionRecord)
+    assert record.unsent == ""
 
 
 def test_an_outcome_is_read_with_its_decision() -> None:

@@ -1,17 +1,21 @@
 from typing import Any
 
 import pytest
+import redis
 
 from coordinator.core.events import CommandFailed, CommandRefused, CommandSent
 from coordinator.core.model import Observation
 from coordinator.core.planner import Planner
+from coordinator.decisions.explain import sentences
 from coordinator.decisions.ledger import DecisionBook
+from coordinator.decisions.stored import DecisionRecord, decode
 from coordinator.loop.fleet import Fleet
 from coordinator.loop.term import Term
 from coordinator.policy import make_policy
 from queuepool.models import RouteRecord
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
+from queuepool.servers import wire
 from queuepool.verbs import Verb
 from tests.unit.coordinator.observed import owner, state
 from tests.unit.coordinator.ports import Clock, FakeServer
@@ -27,6 +31,7 @@ class Rig:
         self.newest: dict[bytes, str] = {}
         self.events: list[Any] = []
         self.leads = True
+        self.failure: Exception | None = None  # of every command
         self.clock = Clock()
         self.topology = build({"main": "redis://fake"}, 2, "")
         self.fleet = Fleet(self.topology, Keyspace(), {"main": self.server})
@@ -45,6 +50,8 @@ class Rig:
     def answer(self, key: bytes, verb: Verb[Any]) -> Any:
         if verb.script != "command":
             return 1
+        if self.failure is not None:
+            return wire.translate("fake", self.failure)
         ours, newest = "-".join(map(str, verb.args[:2])), self.newest.get(key, "0-0")
         if [int(n) for n in newest.split("-")] >= [int(n) for n in ours.split("-")]:
             return [0, newest.encode()]
@@ -68,6 +75,11 @@ class Rig:
 
     def scripts(self) -> list[str]:
         return [verb.script for _, verb in self.server.asked]
+
+    def records(self) -> list[DecisionRecord]:
+        texts = [text for _, verb in self.server.asked if verb.script == "record"
+                 for text in verb.args if isinstance(text, bytes)]  # fmt: skip
+        return [one for text in texts if isinstance(one := decode(text, 0), DecisionRecord)]
 
     def commands(self) -> list[tuple[Any, ...]]:
         return [tuple(verb.args[1:4]) for _, verb in self.server.asked if verb.script == "command"]
@@ -163,6 +175,75 @@ def test_an_outage_while_commanding_is_reported_and_survived(rig: Rig) -> None:
     for _ in range(3):
         rig.act()
     assert (2, "SCALE_UP", 12) in rig.commands()  # again, under the next number
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        redis.ResponseError("NOREPLICAS Not enough good replicas to write."),
+        redis.ResponseError("MISCONF Errors writing to the RDB file."),
+        redis.ReadOnlyError("You can't write against a read only replica."),
+        redis.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
+        redis.ResponseError("WRONGTYPE Operation against a key of the wrong kind of value"),
+    ],
+    ids=str,
+)
+def test_a_command_that_a_server_refuses_informed_nobody(rig: Rig, failure: Exception) -> None:
+    rig.act()
+    rig.failure = failure
+    rig.server.asked.clear()
+
+    rig.act()
+
+    records = rig.records()
+    assert [(one.target, one.command, one.unsent) for one in records] == [(12, "", "refused")] * 2
+    said = [" ".join(sentences(one)) for one in records]
+    assert all("Its command could not be sent; it is repeated" in text for text in said)
+    assert not any("informed" in text for text in said)
+    assert rig.term.unsent == {0: "refused", 1: "refused"}
+
+
+@pytest.mark.parametrize(
+    "failure", [redis.TimeoutError("Timeout reading"), redis.ConnectionError("reset")], ids=str
+)
+def test_a_command_without_a_reply_may_have_arrived(rig: Rig, failure: Exception) -> None:
+    rig.act()
+    rig.failure = failure
+    rig.server.asked.clear()
+
+    rig.act()
+
+    records = rig.records()
+    assert [(one.command, one.unsent) for one in records] == [("", "unknown")] * 2
+    assert all(
+        "It is not known whether its command arrived; it is repeated" in " ".join(sentences(one))
+        for one in records
+    )
+
+
+def test_a_command_that_a_newer_leader_forestalled_informed_nobody(rig: Rig) -> None:
+    rig.act()
+    rig.newest = dict.fromkeys(rig.newest, "51-0")
+    rig.server.asked.clear()
+
+    rig.act()
+
+    assert [(one.command, one.unsent) for one in rig.records()] == [("", "refused")] * 2
+
+
+def test_a_command_that_is_accepted_again_is_recorded_again(rig: Rig) -> None:
+    rig.act()
+    rig.failure = redis.ReadOnlyError("You can't write against a read only replica.")
+    rig.act()
+    rig.failure = None
+    rig.server.asked.clear()
+
+    for _ in range(2):
+        rig.act()
+
+    assert {(one.command, one.unsent) for one in rig.records()} == {("50-2", "")}
+    assert "Command 50-2 informed the consumer." in sentences(rig.records()[0])
+    assert rig.term.unsent == {}
 
 
 def test_records_wait_while_their_server_is_away_and_are_bounded() -> None:
