@@ -8,6 +8,7 @@ from coordinator.policy.registry import (
     figure_names,
     make_policy,
     policy_settings,
+    setting_kinds,
     setting_names,
     settings_of,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "figure_names",
     "make_policy",
     "policy_settings",
+    "setting_kinds",
     "setting_names",
     "settings_of",
 ]

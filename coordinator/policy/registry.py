@@ -46,6 +46,12 @@ def setting_names(name: str) -> tuple[str, ...]:
     return tuple(entry.name for entry in fields(_find(name).settings_type()))
 
 
+def setting_kinds(name: str) -> Mapping[str, Any]:
+    """Return the types of a policy's settings, by name; of an optional one, that of its value."""
+    hints = get_type_hints(_find(name).settings_type())
+    return {setting: _without_none(hints[setting]) for setting in setting_names(name)}
+
+
 def settings_of(name: str, plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings from plain data, as `asdict` made it. Raises ValueError."""
     shape = _find(name).settings_type()

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from coordinator.policy import Limits, Policy, make_policy, setting_names
+from coordinator.policy import Limits, Policy, make_policy, setting_kinds
+from coordinator.policy.base import PolicySettings
 from coordinator.policy.gain_check import GainCheckSettings
 from coordinator.simulator.chart import draw
 from coordinator.simulator.inputs import parse_trace
@@ -17,6 +18,7 @@ from coordinator.simulator.scorecard import Scorecard
 
 STATIC: Final = "static"  # the row of the most workers
 _SWITCHES: Final = {"true": True, "false": False}
+_WORDS: Final = {value: word for word, value in _SWITCHES.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +116,34 @@ def _policies(request: Request, cycle_s: float) -> Iterator[Policy[Any, Any]]:
 
 def made_policy(name: str, given: Mapping[str, Any], cycle_s: float) -> Policy[Any, Any]:
     """Return a policy with typed settings. Raises ValueError."""
-    settings = dict(given)
-    if "cycle_s" in setting_names(name):
-        settings.setdefault("cycle_s", cycle_s)
-    if isinstance(settings.get("gain_check"), bool):
-        settings["gain_check"] = GainCheckSettings(enabled=settings["gain_check"])
-    try:
-        return make_policy(name, **settings)
-    except TypeError as error:  # a word where a number belongs
-        raise ValueError(f"policy {name!r}: {error}") from error
+    kinds, own = setting_kinds(name), make_policy(name).settings
+    settings = {"cycle_s": cycle_s} if "cycle_s" in kinds else {}
+    for key, value in given.items():
+        try:
+            settings[key] = _of_kind(kinds.get(key), key, value, own)
+        except ValueError as error:
+            raise ValueError(f"policy {name!r}: {error}") from None
+    return make_policy(name, **settings)
+
+
+def _of_kind(kind: Any, name: str, value: Any, own: PolicySettings) -> Any:
+    """Return a setting as its policy takes it, from a number or a switch. Raises ValueError.
+
+    own: of the policy without any: its gain check, where that is switched on.
+    """
+    if not isinstance(value, bool | int | float):  # as a recording has it
+        return value
+    shown = _WORDS[value] if isinstance(value, bool) else f"{value}"
+    if kind is GainCheckSettings:
+        if isinstance(value, float) or value not in (0, 1):
+            raise ValueError(f"{name}={shown}: use true, false, 1 or 0")
+        return getattr(own, name) if value else GainCheckSettings(enabled=False)
+    if kind in (int, float) and isinstance(value, bool):
+        whole = "whole " if kind is int else ""
+        raise ValueError(f"{name}={shown} must be a {whole}number")
+    if kind is int and value != int(value):
+        raise ValueError(f"{name}={shown} must be a whole number")
+    return int(value) if kind is int else value
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

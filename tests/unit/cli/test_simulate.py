@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.policy import make_policy
+from coordinator.policy.gain_check import GainCheckSettings
+from coordinator.simulator.request import made_policy, parse_setting
 from queuepool.cli import main
 from queuepool.cli.exits import Exit
 
@@ -79,6 +82,25 @@ def test_a_setting_changes_the_first_policy_only(
     assert (figures[0][0], figures[0][2]) == (figures[1][0], figures[1][2])
 
 
+@pytest.mark.parametrize("policy", ["sized", "pwqd"])
+def test_the_gain_check_is_switched_by_words_and_by_numbers(policy: str) -> None:
+    own = make_policy(policy).settings.gain_check
+    assert own.enabled
+    off = GainCheckSettings(enabled=False)
+
+    for text, check in (("0", off), ("false", off), ("1", own), ("true", own)):
+        given = dict([parse_setting(f"gain_check={text}")])
+
+        assert made_policy(policy, given, 1.0).settings.gain_check == check
+
+
+def test_a_whole_number_may_have_a_point() -> None:
+    made = made_policy("static", dict([parse_setting("workers=16.0")]), 1.0)
+
+    assert made.settings.workers == 16
+    assert isinstance(made.settings.workers, int)
+
+
 def test_a_chart_is_written(scenario: str, tmp_path: Path) -> None:
     chart = tmp_path / "chart.svg"
 
@@ -111,6 +133,34 @@ def test_a_chart_that_cannot_be_written_is_refused_before_the_simulation(
         (["--policy", "pwqd", "--set", "tau_s", "--scenario", "{}"], "write NAME=VALUE"),
         (["--policy", "pwqd", "--set", "tau_s=x", "--scenario", "{}"], "'x' is not a number"),
         (["--policy", "pwqd", "--set", "tau_s=0", "--scenario", "{}"], "must be above 0"),
+        (
+            ["--policy", "sized", "--set", "gain_check=2", "--scenario", "{}"],
+            "gain_check=2: use true, false, 1 or 0",
+        ),
+        (
+            ["--policy", "sized", "--set", "gain_check=0.0", "--scenario", "{}"],
+            "gain_check=0.0: use true, false, 1 or 0",
+        ),
+        (
+            ["--policy", "static", "--set", "workers=2.5", "--scenario", "{}"],
+            "policy 'static': workers=2.5 must be a whole number",
+        ),
+        (
+            ["--policy", "sized", "--set", "step_workers=2.5", "--scenario", "{}"],
+            "step_workers=2.5 must be a whole number",
+        ),
+        (
+            ["--policy", "pwqd", "--set", "cycles_above=2.5", "--scenario", "{}"],
+            "cycles_above=2.5 must be a whole number",
+        ),
+        (
+            ["--policy", "static", "--set", "workers=true", "--scenario", "{}"],
+            "workers=true must be a whole number",
+        ),
+        (
+            ["--policy", "sized", "--set", "drain_s=true", "--scenario", "{}"],
+            "drain_s=true must be a number",
+        ),
         (["--policy", "pwqd"], "give a load"),
         (["--policy", "pwqd", "--scenario", "{}", "--trace", "{}", "--chart", "x"], "one file"),
         (["--policy", "pwqd", "--trace", "{}"], "bulk.toml:2: "),
