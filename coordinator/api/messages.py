@@ -137,7 +137,7 @@ def cluster_counts(views: Iterable[PartitionView]) -> cluster_pb2.Cluster:
             busy=int32(sum(owner.busy for owner in owners)),
         ),
     )
-    _fill_eta(message, last_of(view.eta for view in views))
+    _fill_eta(message, last_of(view.part for view in views))
     return message
 
 

@@ -15,7 +15,7 @@ from coordinator.core.doubts import damage
 from coordinator.core.overlays.rules import Rules
 from coordinator.policy import Direction
 from queuepool.models import Eta, Leader, PartitionState, ScalingRecord
-from queuepool.models.eta import Pace, foretell
+from queuepool.models.eta import Pace, Part, foretell
 from queuepool.models.places import DEFAULT_POOL, place_text
 
 
@@ -177,11 +177,21 @@ class PartitionView:
         state = self.state
         if state is None or self.problem:
             return None
-        left = state.backlog + state.in_flight
-        owner = state.owner
+        left, owner = state.backlog + state.in_flight, state.owner
         if not left or (owner is not None and owner.lease_ms > 0):
-            return foretell(left, max(self.target, owner.workers if owner else 0), self.pace)
+            return foretell(left, self._workers, self.pace)
         return None  # nobody runs them
+
+    @property
+    def part(self) -> Part:
+        """Return what this partition adds to when all have ended."""
+        left = 0 if self.state is None else self.state.backlog + self.state.in_flight
+        return Part(self.eta, min(left, self._workers), self.pace.service_s or 0.0)
+
+    @property
+    def _workers(self) -> int:
+        owner = None if self.state is None else self.state.owner
+        return max(self.target, 0 if owner is None else owner.workers)
 
     @property
     def name(self) -> str:

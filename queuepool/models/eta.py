@@ -5,6 +5,14 @@
               -seconds per job x log(1 - p^(1/n)) with probability p
     range     waiting / spread + tail (9 %)  to  waiting x spread + tail (97 %)
 
+The range of several partitions has one tail over all of their jobs, from where the last of them
+has none waiting: the more partitions, the later the last job. It is no sooner than any of theirs.
+
+    tail      with n = the sum of running jobs x exp(-(longest waiting - waiting) / seconds per
+              job): e^-t of exponential times outlive t, so those that began earlier count less
+    seconds   per job: the mean of 4th powers over the running jobs, to the power of 1/4. Long jobs
+              decide, as they end last, but not the one partition that was measured too long
+
 The spread grows as fewer jobs were seen to end. Over recorded loads, with pools that follow them,
 the truth is within the range four times out of five (`tests/unit/models/test_eta.py`). Two of the
 numbers make up for service times with a longer tail than exponential ones.
@@ -13,7 +21,7 @@ numbers make up for service times with a longer tail than exponential ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +31,7 @@ _SPREADS: Final = 1.28  # standard deviations on each side
 _DRIFT: Final = 0.25  # by which a pace changes meanwhile, of itself
 _PRIOR_JOBS: Final = 3.0
 _LONGEST_S: Final = 1e9
+_MEAN_POWER: Final = 4  # of seconds per job, over partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,17 +102,47 @@ def at_rate(jobs: int, per_s: float, service_s: float = 0.0) -> Eta | None:
     )
 
 
-def last_of(etas: Iterable[Eta | None]) -> Eta | None:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """When one of several ends, None if that is unknown; how many of its jobs run, and how long."""
+
+    eta: Eta | None
+    running: float
+    service_s: float
+
+
+def last_of(parts: Iterable[Part]) -> Eta | None:
     """Return when all of several have ended; None if that is unknown of one."""
-    known = list(etas)
-    found = [eta for eta in known if eta is not None]
+    known = list(parts)
+    found = [part.eta for part in known if part.eta is not None]
     if not found or len(found) < len(known):
         return None
-    return Eta(
-        low_s=max(eta.low_s for eta in found),
-        likely_s=max(eta.likely_s for eta in found),
-        high_s=max(eta.high_s for eta in found),
+    busy = [part for part in known if part.running > 0 and part.service_s > 0]
+    low_s, likely_s, high_s = (
+        max(*(getattr(eta, side) for eta in found), _together_s(busy, side, share))
+        for side, share in (("low_s", _LOW), ("likely_s", _LIKELY), ("high_s", _HIGH))
     )
+    return Eta(low_s=low_s, likely_s=likely_s, high_s=high_s)
+
+
+def _together_s(parts: Sequence[Part], side: str, share: float) -> float:
+    """Return one side of the range of all, by the tail of their jobs together."""
+    if not parts:
+        return 0.0
+    jobs = sum(part.running for part in parts)
+    longest_s = max(part.service_s for part in parts)
+    shares = sum(part.running * (part.service_s / longest_s) ** _MEAN_POWER for part in parts)
+    service_s = longest_s * (shares / jobs) ** (1 / _MEAN_POWER)
+    waiting_s: list[float] = [
+        max(getattr(part.eta, side) - _tail_s(part.running, part.service_s, share), 0.0)
+        for part in parts
+    ]
+    last_s = max(waiting_s)
+    running = sum(
+        part.running * math.exp((one_s - last_s) / service_s)
+        for part, one_s in zip(parts, waiting_s, strict=True)
+    )
+    return last_s + _tail_s(running, service_s, share)
 
 
 def _tail_s(running: float, service_s: float, share: float) -> float:

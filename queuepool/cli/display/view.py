@@ -8,7 +8,7 @@ from typing import Any
 
 from queuepool.models import Eta, PartitionState
 from queuepool.models.cluster import Owner, has_work
-from queuepool.models.eta import Pace, foretell, last_of
+from queuepool.models.eta import Pace, Part, foretell, last_of
 from queuepool.models.places import DEFAULT_POOL, place_text
 
 _ENDED = ("done", "retried", "died")
@@ -81,6 +81,12 @@ class PartitionRow:
         """Return the per-worker queue depth: backlog / max(workers, 1)."""
         return self.backlog / max(self.workers, 1)
 
+    @property
+    def part(self) -> Part:
+        """Return what this partition adds to when all have ended."""
+        running = min(self.backlog + self.in_flight, max(self.target, self.workers))
+        return Part(self.eta, running, self.service_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
@@ -98,7 +104,7 @@ class ClusterView:
     @property
     def eta(self) -> Eta | None:
         """Return when the jobs that are there now have ended; None if unknown of a partition."""
-        return last_of(row.eta for row in self.rows)
+        return last_of(row.part for row in self.rows)
 
     def total(self, name: str) -> Any:
         """Return the sum of a number over all partitions; unknown ones count as 0."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 from queuepool.cli.display.view import PartitionRow
 from queuepool.models import Eta
 from queuepool.models.durations import range_of
-from queuepool.models.eta import Pace, at_rate, foretell, last_of
+from queuepool.models.eta import Pace, Part, at_rate, foretell, last_of
 
 _DRAIN_S: Final = 2.0  # of `sized`: workers for a backlog, so that it is worked off in that time
 _SEEN = 30.0  # jobs that a known service time is taken to be of
@@ -51,7 +51,11 @@ def with_most(rows: Iterable[PartitionRow], most: int | None) -> Answer:
         jobs=sum(jobs),
         workers=sum(counts),
         eta=last_of(
-            foretell(left, count, Pace(_SEEN, _SEEN * row.service_s))
+            Part(
+                foretell(left, count, Pace(_SEEN, _SEEN * row.service_s)),
+                min(left, count),
+                row.service_s,
+            )
             for row, left, count in zip(rows, jobs, counts, strict=True)
         ),
     )

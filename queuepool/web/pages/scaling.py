@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from queuepool.models.eta import Eta, Pace, foretell, last_of
+from queuepool.models.eta import Eta, Pace, Part, foretell, last_of
 from queuepool.web.desk import Desk, RefusedError, fields, reason_of, sentence_of
 from queuepool.web.drawing import words
 
@@ -104,11 +104,11 @@ def answers(look: Any, most: int) -> list[tuple[str, str, str, str]]:
     for case, bound in (("now", None), (f"with at most {most:,} a partition", most)):
         counts = [_workers(p, bound) for p in look.places]
         jobs = [p.backlog + p.in_flight for p in look.places]
-        etas = (
-            foretell(left, n, Pace(_SEEN, _SEEN * p.service_s))
+        parts = (
+            Part(foretell(left, n, Pace(_SEEN, _SEEN * p.service_s)), min(left, n), p.service_s)
             for p, left, n in zip(look.places, jobs, counts, strict=True)
         )
-        ends = last_of(etas) if jobs else None
+        ends = last_of(parts) if jobs else None
         found.append((case, words.count(sum(jobs)), words.count(sum(counts)), _range(ends)))
     return found
 

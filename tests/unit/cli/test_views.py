@@ -1,7 +1,9 @@
 """What operators see, and which dead jobs a command means."""
 
 import argparse
+import math
 import time
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from queuepool.cli.display.output import console
 from queuepool.cli.display.view import ClusterView, PartitionRow, as_json, with_rates
 from queuepool.cli.inspection.dead_jobs import filter_of
 from queuepool.models import DeadJob, ErrorRecord, Eta, JobId
+from queuepool.models.eta import Pace, foretell
 
 
 def row(partition: int = 0, **known: Any) -> PartitionRow:
@@ -130,6 +133,20 @@ def test_a_dead_job_is_meant_when_all_filters_agree(
 
     groups = None if given.key is None else frozenset([given.key.encode()])
     assert filter_of(given, groups)(dead_job()) is expected
+
+
+def test_the_estimate_of_all_is_of_all_running_jobs_together() -> None:
+    eta = foretell(8, 8, Pace(60, 60.0))
+    rows = [row(n, in_flight=8, workers=8, target=8, eta=eta, service_s=1.0) for n in range(64)]
+
+    total = view(*rows).eta
+
+    assert eta is not None
+    assert total is not None
+    assert total.likely_s == pytest.approx(math.log(64 * 8 / math.log(2)), rel=0.01)
+    assert as_json(view(*rows))["eta"] == asdict(total)
+    assert asdict(total).keys() == {"low_s", "likely_s", "high_s", "confidence"}
+    assert view(*rows, row(64, in_flight=8)).eta is None
 
 
 def test_an_estimate_says_which_jobs_it_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:

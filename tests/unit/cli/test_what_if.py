@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 
 import pytest
 
@@ -30,6 +31,17 @@ def test_twice_the_workers_end_in_half_the_time() -> None:
     assert now.line().startswith(
         "now: 10,000 jobs with 64 workers end in 13s to 28s (80 %), likely 19s"
     )
+
+
+def test_many_partitions_that_drain_end_later_than_each_of_them() -> None:
+    draining = row(backlog=0, in_flight=8, workers=8, target=8, service_s=1.0)
+
+    one, many = with_most([draining], None).eta, with_most([draining] * 64, None).eta
+
+    assert one is not None
+    assert many is not None
+    assert many.likely_s == pytest.approx(math.log(64 * 8 / math.log(2)), rel=0.01)
+    assert many.low_s > one.likely_s
 
 
 def test_no_more_workers_come_than_the_backlog_needs() -> None:

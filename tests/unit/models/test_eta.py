@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
 
@@ -13,7 +13,7 @@ from coordinator.policy import Limits, make_policy
 from coordinator.simulator.engine import Run, simulate
 from coordinator.simulator.load import loads_of
 from coordinator.simulator.scenario import Burst, Flow, Scenario, Stream
-from queuepool.models.eta import Eta, Pace, at_rate, foretell, last_of
+from queuepool.models.eta import Eta, Pace, Part, at_rate, foretell, last_of
 
 pytestmark = pytest.mark.thorough
 
@@ -146,8 +146,118 @@ def test_nothing_is_told_of_what_was_never_seen() -> None:
     assert foretell(10, 0, Pace(5, 1.0)) is None
     assert foretell(10, 8, Pace(0.0, 9.0)) is None
     assert foretell(0, 0, Pace()) == Eta(low_s=0.0, likely_s=0.0, high_s=0.0)
-    assert last_of([foretell(0, 0, Pace()), None]) is None
+    assert last_of([Part(foretell(0, 0, Pace()), 0, 0.0), Part(None, 8, 1.0)]) is None
     assert last_of([]) is None
+
+
+_WORKERS = 8
+
+
+def draining(random: Random, waiting: int, service_s: float, seen: int) -> tuple[Part, float]:
+    """Return what is told of a partition with busy workers, and when its last job really ends.
+
+    seen: jobs of which the seconds per job were measured; 0: they are known.
+    """
+    measured_s = random.gammavariate(seen, service_s / seen) if seen else service_s
+    left, count = waiting + _WORKERS, seen or 60
+    eta = foretell(left, _WORKERS, Pace(count, count * measured_s))
+    starts_s = random.gammavariate(waiting, service_s / _WORKERS) if waiting else 0.0
+    longest_s = -service_s * math.log(-math.expm1(math.log(random.random()) / _WORKERS))
+    return Part(eta, _WORKERS, measured_s), starts_s + longest_s
+
+
+def share_held(
+    partitions: int,
+    waiting: Callable[[int], int],
+    service_s: Callable[[int], float] = lambda _: 1.0,
+    seen: int = 0,
+) -> float:
+    """Return how often the range of a total holds the truth."""
+    random, runs, held = Random(7), min(300, 60_000 // partitions), 0
+    for _ in range(runs):
+        drawn = [draining(random, waiting(n), service_s(n), seen) for n in range(partitions)]
+        total = last_of(part for part, _ in drawn)
+        assert total is not None
+        held += total.low_s <= max(end_s for _, end_s in drawn) <= total.high_s
+    return held / runs
+
+
+COUNTS = pytest.mark.parametrize("partitions", [1, 16, 64, 1_000])
+
+
+@COUNTS
+@pytest.mark.parametrize("seen", [0, 120, 30])
+@pytest.mark.parametrize("waiting", [lambda _: 0, lambda n: n % 4], ids=["none", "few"])
+def test_the_range_of_a_total_holds_the_truth_while_partitions_drain(
+    partitions: int, seen: int, waiting: Callable[[int], int]
+) -> None:
+    assert 0.75 <= share_held(partitions, waiting, seen=seen) <= 0.95
+
+
+@COUNTS
+def test_it_holds_where_half_of_the_partitions_have_long_jobs(partitions: int) -> None:
+    held = share_held(partitions, lambda _: 0, lambda n: 0.1 if n % 2 else 1.0, seen=60)
+
+    assert 0.75 <= held <= 0.95
+
+
+@COUNTS
+@pytest.mark.parametrize("all_wait", [True, False])
+def test_it_holds_where_jobs_wait_for_long(partitions: int, all_wait: bool) -> None:
+    assert share_held(partitions, lambda n: 5_000 if all_wait or not n else 0) >= 0.9
+
+
+@pytest.mark.parametrize("others", [15, 63, 999])
+def test_a_large_backlog_keeps_its_range_beside_partitions_that_drain(others: int) -> None:
+    pace = Pace(60, 60.0)
+    large = foretell(5_000, _WORKERS, pace)
+    few = Part(foretell(_WORKERS, _WORKERS, pace), _WORKERS, 1.0)
+
+    total = last_of([Part(large, _WORKERS, 1.0), *[few] * others])
+
+    assert total is not None
+    assert large is not None
+    assert total.low_s == pytest.approx(large.low_s)
+    assert total.likely_s == pytest.approx(large.likely_s)
+    assert total.high_s == pytest.approx(large.high_s)
+
+
+def test_the_total_of_one_partition_is_its_own() -> None:
+    for left in (0, 3, 8, 20, 10_000):
+        eta = foretell(left, _WORKERS, Pace(60, 30.0))
+        idle = Part(foretell(0, 8, Pace()), 0, 0.0)
+
+        total = last_of([Part(eta, min(left, _WORKERS), 0.5), idle])
+
+        assert eta is not None
+        assert total is not None
+        assert total.low_s == pytest.approx(eta.low_s)
+        assert total.likely_s == pytest.approx(eta.likely_s)
+        assert total.high_s == pytest.approx(eta.high_s)
+
+
+def test_a_total_is_no_sooner_than_any_of_its_partitions() -> None:
+    random = Random(3)
+    for _ in range(200):
+        parts = [
+            draining(random, random.choice((0, 1, 9, 90)), random.choice((0.1, 1.0, 9.0)), 20)[0]
+            for _ in range(random.randint(1, 20))
+        ]
+
+        total = last_of(parts)
+
+        assert total is not None
+        assert total.low_s <= total.likely_s <= total.high_s
+        for part in parts:
+            assert part.eta is not None
+            assert total.low_s >= part.eta.low_s
+            assert total.high_s >= part.eta.high_s
+
+
+def test_a_part_without_known_seconds_per_job_counts_by_its_range() -> None:
+    eta = Eta(low_s=1.0, likely_s=2.0, high_s=3.0)
+
+    assert last_of([Part(eta, 8, 0.0), Part(eta, 8, 0.0)]) == eta
 
 
 def test_absurd_counts_give_finite_ranges() -> None:
@@ -156,6 +266,9 @@ def test_absurd_counts_give_finite_ranges() -> None:
     assert eta is not None
     assert all(math.isfinite(one) for one in (eta.low_s, eta.likely_s, eta.high_s))
     assert foretell(5, 10**12, Pace(1e9, 1e9)) is not None
+    total = last_of([Part(eta, 1, 2e12), Part(foretell(5, 8, Pace(1e3, 1.0)), 5, 1e-3)])
+    assert total is not None
+    assert all(math.isfinite(one) for one in (total.low_s, total.likely_s, total.high_s))
 
 
 def test_parked_jobs_start_at_the_rate_of_their_limit() -> None:

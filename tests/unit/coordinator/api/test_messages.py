@@ -1,10 +1,14 @@
+import math
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from coordinator.api import decisions, messages
 from coordinator.core.model import Inputs, Mode, PartitionView
 from coordinator.decisions.ledger import DecisionRecord
 from queuepool.models import LimitStatus
+from queuepool.models.eta import Pace
 from queuepool.rpc.limits import message_of
 from queuepool.rpc.v1 import decision_pb2, partition_pb2
 from tests.unit.coordinator.observed import owner, state
@@ -48,6 +52,20 @@ def test_what_is_older_than_two_cycles_or_failed_is_stale() -> None:
 
 def test_a_partition_without_an_owner_has_none() -> None:
     assert not message(replace(VIEW, state=state(None))).HasField("owner")
+
+
+def test_the_estimate_of_all_is_of_all_running_jobs_together() -> None:
+    seen = replace(state(owner(8)), in_flight=8)
+    view = replace(VIEW, state=seen, target=8, pace=Pace(60, 60.0))
+
+    part = message(view)
+    whole = messages.cluster_counts([view] * 64)
+    of_idle = replace(view, state=state(owner(8)), pace=Pace())
+
+    assert whole.eta.likely_s == pytest.approx(math.log(64 * 8 / math.log(2)), rel=0.01)
+    assert whole.eta.low_s > part.eta.likely_s
+    assert messages.cluster_counts([view, of_idle]).eta.high_s == pytest.approx(part.eta.high_s)
+    assert not messages.cluster_counts([view, replace(view, pace=Pace())]).HasField("eta")
 
 
 def test_a_manual_count_is_shown_as_such() -> None:
