@@ -21,6 +21,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -44,6 +45,7 @@ _ROOM = 10_000  # calls that wait
 _EXCEPTIONS = 100  # of them with an exception, whose frames hold what the handler held
 _LINE_EVERY_S = 10.0  # of a hook and cause
 _KINDS = 100
+_REFUSED = (RuntimeError, MemoryError)  # where the machine has no thread left
 _ENDS = {
     End.DONE: RunEnd.DONE,
     End.RETRY: RunEnd.FAILED,
@@ -68,6 +70,7 @@ class HookRunner:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._hand: _Hand | None = None
+        self._watched = False
         self._closing = threading.Event()
         self._stuck: set[Hook] = set()
         self._lines: dict[tuple[str, str], tuple[float, int]] = {}
@@ -140,16 +143,20 @@ class HookRunner:
         for hook in self._registry.hooks.of(moment, own):
             if self._calls.qsize() >= _ROOM:
                 self._failed(moment, hook, "dropped", f"more than {_ROOM:,} calls are queued")
+            elif not self._watched and not self._begin():
+                self._failed(moment, hook, "dropped", "no thread for hooks can be started")
             else:
                 self._calls.put((moment, hook, run))
-                if self._hand is None:
-                    self._begin()
 
-    def _begin(self) -> None:
-        with self._lock:
+    def _begin(self) -> bool:
+        """Start what is missing of hand and watch; return whether there is a hand."""
+        with self._lock, suppress(*_REFUSED):  # the next call tries again
             if self._hand is None:
-                threading.Thread(target=self._watch, name="queuepool-hooks", daemon=True).start()
                 self._hand = _Hand(self._calls, self._call)
+            if not self._watched:
+                threading.Thread(target=self._watch, name="queuepool-hooks", daemon=True).start()
+                self._watched = True
+        return self._hand is not None
 
     def _watch(self) -> None:
         while not self._closing.wait(min(1.0, self._longest_s / 4)):
@@ -163,14 +170,19 @@ class HookRunner:
                 longest_s = self._longest_s * (2 if inspect.iscoroutinefunction(hook) else 1)
                 if monotonic() - since_s < longest_s:
                     continue
+                try:
+                    self._hand = _Hand(self._calls, self._call)
+                except _REFUSED:
+                    continue  # the calls wait for this one, or for a thread
                 self._stuck.add(hook)
                 hand.replaced = True
-                self._hand = _Hand(self._calls, self._call)
             self._failed(moment, hook, "timeout", f"took longer than {self._longest_s:g} s")
 
     def _call(self, call: _Call, loop: Callable[[], asyncio.Runner]) -> None:
         moment, hook, run = call
-        if hook in self._stuck:
+        with self._lock:  # the watch notes the hook after it has started this thread
+            is_stuck = hook in self._stuck
+        if is_stuck:
             self._failed(moment, hook, "skipped", "an earlier call of it has not returned")
             return
         try:

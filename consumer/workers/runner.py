@@ -16,6 +16,7 @@ unknown task all just end an attempt.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
@@ -49,6 +50,8 @@ _CALLERS = (
     Future.result.__code__.co_filename,
 )
 _FALLBACK = Task(name="unknown", function=lambda: None)
+
+_log = logging.getLogger("consumer.hooks")
 
 
 class AsyncRunner(Protocol):
@@ -114,8 +117,8 @@ class Attempt(msgspec.Struct, eq=False, gc=False):  # no reference cycles
 class Runner:
     """Runs jobs of one ownership, in any number of threads.
 
-    on_start: called with each attempt before it, if there are hooks; it must not raise. trace:
-    returns the span of an attempt, where OpenTelemetry is in use.
+    on_start: called with each attempt before it, if there are hooks; what it raises is only
+    logged. trace: returns the span of an attempt, where OpenTelemetry is in use.
     start_until_s: the monotonic time after which no job may start, since the lease may be over.
     late: that has kept a job from starting. Those behind it go back, too, though the lease was
     renewed meanwhile: they would overtake it. The loop resets this.
@@ -194,7 +197,10 @@ class Runner:
         if self._trace is not None:
             attempt.span = self._trace(attempt)
         if self._on_start is not None and self._registry.hooks.used:
-            self._on_start(attempt)
+            try:
+                self._on_start(attempt)
+            except BaseException as error:  # a worker that died here would keep its job
+                _log.error("the hooks of a start were not told: %s", type(error).__name__)
         return attempt
 
     def arguments(self, attempt: Attempt) -> dict[str, Any]:

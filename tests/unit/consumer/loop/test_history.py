@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from queuepool import Backoff, Registry, RunEnd
-from tests.unit.consumer.loop.test_hooks import Running
+from tests.unit.consumer.loop.hooked import Running
 from tests.waiting import wait_until
 
 

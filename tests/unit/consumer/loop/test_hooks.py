@@ -8,51 +8,15 @@ from typing import Any
 
 import pytest
 
-from consumer.loop.lifecycle import Consumer
-from consumer.settings import ConsumerSettings
 from consumer.workers import hooks as hooking
 from consumer.workers.hooks import HookRunner
 from queuepool import JobCancelled, JobContext, JobRun, PermanentError, Registry, RetryLater, RunEnd
 from queuepool.errors import InvalidInputError
 from queuepool.tasks.hooks import Moment
 from queuepool.tasks.registry import default_registry
-from queuepool.testing import MemoryPool
 from tests.apps import dangerous
+from tests.unit.consumer.loop.hooked import Calls, Running, run_of
 from tests.waiting import wait_until
-
-
-class Running:
-    """A consumer in a thread, over a pool in memory, and what its hooks were called with."""
-
-    def __init__(self, registry: Registry, **settings: Any) -> None:
-        self.pool = MemoryPool(registry=registry)
-        values = {"partition": "0", "lease_s": 2, **settings}
-        self.consumer = Consumer(self.pool, ConsumerSettings(**values), registry=registry)
-        self._thread = threading.Thread(target=self.consumer.run)
-        self._thread.start()
-
-    def job(self, task: str, payload: dict[str, Any] | None = None, **options: Any) -> str:
-        return self.pool.enqueue(task, payload, partition_key="k", **options).job_id
-
-    def stop(self) -> None:
-        self.consumer.stop()
-        self._thread.join(60)
-        assert not self._thread.is_alive()
-
-
-class Calls:
-    """Hooks of all moments that note their calls."""
-
-    def __init__(self, registry: Registry) -> None:
-        self.seen: list[tuple[str, JobRun]] = []
-        for moment in Moment:
-            getattr(registry.hooks, moment)(self.noting(moment))
-
-    def noting(self, moment: str) -> Callable[[JobRun], None]:
-        return lambda run: self.seen.append((str(moment), run))
-
-    def of(self, moment: str) -> list[JobRun]:
-        return [run for name, run in self.seen if name == moment]
 
 
 @pytest.fixture
@@ -255,13 +219,6 @@ def test_a_hook_that_hangs_is_left_out_and_the_others_go_on(
         wait_until(lambda: seen == [1, 2, 3])
         assert hooks.failures == {"timeout": 1, "skipped": 1}, "it is called again"
     hooks.close(60)
-
-
-def run_of(attempt: int) -> JobRun:
-    return JobRun(
-        job_id="a", task="t", group=b"k", tenant=None, partition=0, attempt=attempt,
-        max_attempts=5, waited_s=0.0, started_at=0.0,
-    )  # fmt: skip
 
 
 def test_calls_that_find_no_room_are_counted(

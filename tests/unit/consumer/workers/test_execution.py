@@ -59,6 +59,22 @@ def test_a_bad_call_within_a_handler_is_no_bad_payload_of_its_own_job(bench: Ben
     assert bench.run(handler).end is End.RETRY
 
 
+def test_a_start_that_cannot_be_told_to_the_hooks_is_no_end_of_its_job(bench: Bench) -> None:
+    told = list[Any]()
+
+    def tell(attempt: Any) -> None:
+        told.append(attempt.job.id)
+        raise RuntimeError("can't start new thread")
+
+    bench.runner._on_start = tell
+    bench.registry.hooks.before(print)
+    bench.registry.task(name="t")(lambda: 7)
+
+    outcome = bench.execute(make_job(make_body("t", {})))
+
+    assert (outcome.end, outcome.result, told) == (End.DONE, b"7", [b"job-1"])
+
+
 @pytest.mark.parametrize("payload", [{}, {"n": 1, "new": 2}])
 def test_arguments_too_many_or_too_few_are_a_failure_to_be_retried(
     bench: Bench, payload: dict[str, Any]
