@@ -72,7 +72,7 @@ class HookRunner:
         self._hand: _Hand | None = None
         self._watched = False
         self._closing = threading.Event()
-        self._stuck: set[Hook] = set()
+        self._late: list[_Hand] = []
         self._lines: dict[tuple[str, str], tuple[float, int]] = {}
         self.partition = -1
 
@@ -167,35 +167,37 @@ class HookRunner:
                     continue
                 (moment, hook, _run), since_s = busy
                 # A coroutine is cancelled on its loop, unless it blocks that.
-                longest_s = self._longest_s * (2 if inspect.iscoroutinefunction(hook) else 1)
+                longest_s = self._longest_s * (2 if _is_async(hook) else 1)
                 if monotonic() - since_s < longest_s:
                     continue
                 try:
                     self._hand = _Hand(self._calls, self._call)
                 except _REFUSED:
                     continue  # the calls wait for this one, or for a thread
-                self._stuck.add(hook)
+                self._late.append(hand)
                 hand.replaced = True
             self._failed(moment, hook, "timeout", f"took longer than {self._longest_s:g} s")
 
     def _call(self, call: _Call, loop: Callable[[], asyncio.Runner]) -> None:
         moment, hook, run = call
-        with self._lock:  # the watch notes the hook after it has started this thread
-            is_stuck = hook in self._stuck
-        if is_stuck:
-            self._failed(moment, hook, "skipped", "an earlier call of it has not returned")
-            return
         try:
+            if hook in self._stuck():
+                self._failed(moment, hook, "skipped", "an earlier call of it has not returned")
+                return
             made = hook(run)
             if inspect.iscoroutine(made):
                 loop().run(asyncio.wait_for(made, self._longest_s))
         except TimeoutError as error:
-            late = inspect.iscoroutinefunction(hook)
-            self._failed(moment, hook, "timeout" if late else "raised", _place(error))
+            self._failed(moment, hook, "timeout" if _is_async(hook) else "raised", _place(error))
         except BaseException as error:  # a hook may raise anything; the hand goes on
             self._failed(moment, hook, "raised", _place(error))
-        finally:
-            self._stuck.discard(hook)
+
+    def _stuck(self) -> list[Hook]:
+        """Return the hooks whose late calls have not returned; a list, as some have no hash."""
+        with self._lock:
+            self._late = [hand for hand in self._late if hand.busy is not None]
+            calls = [hand.busy for hand in self._late]
+        return [busy[0][1] for busy in calls if busy is not None]
 
     def _failed(self, moment: Moment, hook: Hook, cause: str, what: str) -> None:
         name = _name(hook)
@@ -252,7 +254,18 @@ class _Hand:
 
 
 def _name(hook: Hook) -> str:
-    return visible(str(getattr(hook, "__qualname__", type(hook).__name__)))[:100]
+    try:
+        name = str(getattr(hook, "__qualname__", type(hook).__name__))
+    except Exception:  # the attributes of an object may raise anything
+        name = type(hook).__name__
+    return visible(name)[:100]
+
+
+def _is_async(hook: Hook) -> bool:
+    try:
+        return inspect.iscoroutinefunction(hook)
+    except Exception:  # as above
+        return False
 
 
 def _place(error: BaseException) -> str:

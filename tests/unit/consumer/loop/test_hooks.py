@@ -214,7 +214,7 @@ def test_a_hook_that_hangs_is_left_out_and_the_others_go_on(
     wait_until(lambda: "(after) failed, its job is not affected" in caplog.text)
     release.set()
     if not is_async:
-        wait_until(lambda: not hooks._stuck)
+        wait_until(lambda: not hooks._stuck())
         hooks._put(Moment.AFTER, None, run_of(3))
         wait_until(lambda: seen == [1, 2, 3])
         assert hooks.failures == {"timeout": 1, "skipped": 1}, "it is called again"
