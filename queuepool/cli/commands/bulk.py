@@ -30,11 +30,14 @@ from queuepool.cli.rows.rows import FORMATS, guess_format, open_rows, read_rows
 from queuepool.cli.rows.unique_keys import unique_by
 from queuepool.cli.rows.waiting import wait
 from queuepool.client.group import TaskGroup
+from queuepool.client.pool import QueuePool
 from queuepool.errors import WaitTimeoutError
 from queuepool.errors.escaping import shown, typed
 from queuepool.models import Durability, GroupStatus, Tier
 from queuepool.models.places import DEFAULT_POOL, check_pool
+from queuepool.models.tenants import tenant_bytes
 from queuepool.partitions.partition import Partition
+from queuepool.routing.slots import key_bytes
 from queuepool.tasks.limiting import limits_of
 from queuepool.telemetry import printing
 
@@ -150,7 +153,7 @@ def _run(arguments: argparse.Namespace, tally: Tally) -> Exit:
         raise CommandError("--delimiter is for CSV: JSON Lines have no delimiter", Exit.USAGE)
     name = DEFAULT_POOL if arguments.pool is None else check_pool(arguments.pool)
     with open_pool() as pool:
-        id_of, unique_of = _ids_for(arguments), unique_by(arguments.unique)
+        id_of, unique_of = _ids_for(arguments, pool), unique_by(arguments.unique)
         limits = limits_of(arguments.limit or ())
         check = payload_check(arguments.task, pool.config.max_payload_bytes, limits)
         total = None
@@ -213,13 +216,19 @@ def _wait(
         raise
 
 
-def _ids_for(arguments: argparse.Namespace) -> RowId:
-    task, key = arguments.task, key_of(arguments.key)
+def _ids_for(arguments: argparse.Namespace, pool: QueuePool) -> RowId:
+    key, tenant = key_of(arguments.key), arguments.tenant
+    target = row_ids.Target(
+        arguments.task,
+        key_bytes(key),
+        pool.producer.route(key, tenant).slot,
+        b"" if tenant is None else tenant_bytes(tenant),
+    )
     if arguments.id is not None:
-        return row_ids.by_column(arguments.id, task, key)
+        return row_ids.by_column(arguments.id, target)
     if _is_stream(arguments.file):
-        return row_ids.by_stream(task, key)
-    return row_ids.by_file(arguments.file, task, key)
+        return row_ids.by_stream(target)
+    return row_ids.by_file(arguments.file, target)
 
 
 def _is_stream(name: str) -> bool:

@@ -4,13 +4,15 @@
     a file              from the content of the whole file, and the row's line
     standard input      from everything up to the row, since no more is known by then
 
-The task and the partition key are part of each. Ids look like those that the library makes.
+The task, the partition key and the tenant, if there is one, are part of each. Ids look like those
+that the library makes.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
@@ -18,7 +20,6 @@ from queuepool.cli.rows.rows import Payload, RowError, value_of
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.protocol import ids
-from queuepool.routing.slots import key_bytes, slot_of
 
 _BYTES = 9  # of an id, besides its slot
 _NUMBERS = 256**_BYTES
@@ -26,9 +27,19 @@ _NUMBERS = 256**_BYTES
 RowId = Callable[[int, Payload], str | None]  # line and row -> id
 
 
-def by_column(column: str, task: str, key: str | bytes) -> RowId:
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the rows become jobs of. tenant: empty for none. slot: to which its jobs are routed."""
+
+    task: str
+    key: bytes
+    slot: int
+    tenant: bytes = b""
+
+
+def by_column(column: str, target: Target) -> RowId:
     """Return a function from a column's values to ids. It raises RowError for an unusable value."""
-    make = _maker(b"column", task, key)
+    make = _maker(b"column", target)
 
     def of(line: int, payload: Payload) -> str:
         value = value_of(column, "--id", "id", line, payload)
@@ -37,7 +48,7 @@ def by_column(column: str, task: str, key: str | bytes) -> RowId:
     return of
 
 
-def by_file(name: str, task: str, key: str | bytes) -> RowId:
+def by_file(name: str, target: Target) -> RowId:
     """Return a function that derives ids from a file's content and the lines of its rows."""
     try:
         with Path(name).open("rb") as file:
@@ -46,9 +57,8 @@ def by_file(name: str, task: str, key: str | bytes) -> RowId:
         why = getattr(error, "strerror", None) or error
         raise InvalidInputError(f"{shown(name)} cannot be read: {why}") from error
     # Consecutive numbers: no two rows of a file get the same.
-    raw = key_bytes(key)
-    digest = _common(b"file" + content, task, raw).digest()
-    hint, first = ids.hint_of(slot_of(raw)), int.from_bytes(digest, "big")
+    digest = _common(b"file" + content, target).digest()
+    hint, first = ids.hint_of(target.slot), int.from_bytes(digest, "big")
 
     def of(line: int, _payload: Payload) -> str:
         number = (first + line) % _NUMBERS
@@ -57,9 +67,9 @@ def by_file(name: str, task: str, key: str | bytes) -> RowId:
     return of
 
 
-def by_stream(task: str, key: str | bytes) -> RowId:
+def by_stream(target: Target) -> RowId:
     """Return a function that derives ids from the rows so far; call it for each row, in order."""
-    make, so_far = _maker(b"stream", task, key), blake2b()
+    make, so_far = _maker(b"stream", target), blake2b()
 
     def of(line: int, payload: Payload) -> str:
         try:
@@ -72,9 +82,8 @@ def by_stream(task: str, key: str | bytes) -> RowId:
     return of
 
 
-def _maker(kind: bytes, task: str, key: str | bytes) -> Callable[[bytes], str]:
-    raw = key_bytes(key)
-    common, hint = _common(kind, task, raw), ids.hint_of(slot_of(raw))
+def _maker(kind: bytes, target: Target) -> Callable[[bytes], str]:
+    common, hint = _common(kind, target), ids.hint_of(target.slot)
 
     def make(own: bytes) -> str:
         whole = common.copy()
@@ -84,7 +93,10 @@ def _maker(kind: bytes, task: str, key: str | bytes) -> Callable[[bytes], str]:
     return make
 
 
-def _common(kind: bytes, task: str, key: bytes) -> blake2b:
-    parts = (kind, task.encode("utf-8", "surrogatepass"), key)
+def _common(kind: bytes, target: Target) -> blake2b:
+    parts = [kind, target.task.encode("utf-8", "surrogatepass"), target.key]
+    if target.tenant:
+        parts.append(target.tenant)
     framed = b"".join(b"%d:%s" % (len(part), part) for part in parts)
-    return blake2b(framed, digest_size=_BYTES)
+    # What follows may look like the part of a tenant; ids of tenants are told apart by `person`.
+    return blake2b(framed, digest_size=_BYTES, person=b"tenant" if target.tenant else b"")

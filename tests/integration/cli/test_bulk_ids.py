@@ -12,7 +12,6 @@ import pytest
 from queuepool import QueuePool
 from queuepool.cli.exits import Exit
 from queuepool.cli.rows import row_ids
-from queuepool.cli.rows.rows import RowError
 from queuepool.models import JobState
 from queuepool.protocol.ids import hinted_slot
 from queuepool.routing.slots import slot_of
@@ -27,6 +26,14 @@ def bulk(shell: Shell, *words: str, key: str = KEY, task: str = "t", file: str =
     code = shell.run("bulk", file, "--task", task, "--key", key, "--json", *words)
     assert code == Exit.OK, shell.err
     return int(shell.lines[0]["enqueued"])
+
+
+@pytest.fixture
+def feed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    def give(text: str) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    return give
 
 
 def test_the_same_file_is_added_once(shell: Shell, pool: QueuePool) -> None:
@@ -58,6 +65,27 @@ def test_what_is_not_the_same_is_added(shell: Shell, pool: QueuePool, change: st
         assert bulk(shell) == 700
     else:
         assert bulk(shell, **{change: "other"}) == 700
+
+
+WAYS = {"file": (), "column": ("--id", "id"), "stream": ("--format", "csv")}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tenants_that_import_the_same_file_each_get_its_jobs(
+    shell: Shell, pool: QueuePool, feed: Callable[[str], None], way: str
+) -> None:
+    write("rows.csv", ROWS)
+    names = [f"tenant {n}" for n in range(99)]
+    place = pool.group(KEY).partition  # a partition knows the ids of its own jobs only
+    first, second, *_ = [n for n in names if pool.group(KEY, tenant=n).partition == place]
+
+    def run(*words: str) -> int:
+        feed(ROWS)
+        return bulk(shell, *words, *WAYS[way], file="-" if way == "stream" else "rows.csv")
+
+    assert [run("--tenant", name) for name in (first, second, first)] == [700, 700, 0]
+    assert [run(), run()] == [700, 0]
+    assert [pool.group(KEY, tenant=n).status().total for n in (first, second, None)] == [700] * 3
 
 
 def test_two_equal_rows_of_a_file_are_two_jobs(shell: Shell, pool: QueuePool) -> None:
@@ -96,14 +124,6 @@ def test_a_row_without_an_id_is_found_before_the_first_is_added(
     assert problem in shell.err
     assert "nothing of rows.jsonl was enqueued" in shell.err
     assert pool.group(KEY).status().total == 0
-
-
-@pytest.fixture
-def feed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    def give(text: str) -> None:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-
-    return give
 
 
 def test_the_same_standard_input_is_added_once(
@@ -165,13 +185,16 @@ def test_a_group_that_ended_is_named_when_its_rows_may_run_again(
     assert "the group had 5 jobs before, 5 of them unfinished" in shell.err
 
 
-def test_the_id_of_a_row_is_enough_to_find_its_job(shell: Shell, pool: QueuePool) -> None:
+@pytest.mark.parametrize("tenant", ["", "acme"])
+def test_the_id_of_a_row_is_enough_to_find_its_job(
+    shell: Shell, pool: QueuePool, tenant: str
+) -> None:
     write("rows.csv", "id\n4711\n")
-    bulk(shell, "--id", "id")
-    job_id = row_ids.by_column("id", "t", KEY)(2, {"id": "4711"})
+    bulk(shell, "--id", "id", *(("--tenant", tenant) if tenant else ()))
+    slot = slot_of((f"{tenant}:{KEY}" if tenant else KEY).encode())
+    target = row_ids.Target("t", KEY.encode(), slot, tenant.encode())
+    job_id = row_ids.by_column("id", target)(2, {"id": "4711"})
     assert job_id is not None
 
-    assert hinted_slot(job_id) == slot_of(KEY.encode())
+    assert hinted_slot(job_id) == slot
     assert pool.status(job_id).state is JobState.READY
-    with pytest.raises(RowError, match="line 7"):
-        row_ids.by_column("id", "t", KEY)(7, {"id": True})
