@@ -7,7 +7,9 @@
     anything else, Any, no annotation                            not at all
 
 Values travel as JSON, so a string is converted to the annotated type: "7" to an int, as in the rows
-of a CSV file. pydantic is imported only for its own classes.
+of a CSV file. Where it could be several types, as of `Decimal | int`, the one that needs no such
+conversion comes first: what was sent as that type arrives as it. pydantic is imported only for its
+own classes.
 """
 
 from __future__ import annotations
@@ -24,6 +26,14 @@ import msgspec
 
 Convert = Callable[[Any], Any]
 SIMPLE = frozenset((int, float, bool, str))  # the exact types of JSON values
+_MAY_READ_NULL = (  # the text, which lax conversion takes for None; `str` comes before that
+    msgspec.inspect.BytesType,
+    msgspec.inspect.ByteArrayType,
+    msgspec.inspect.MemoryViewType,
+    msgspec.inspect.EnumType,
+    msgspec.inspect.LiteralType,
+    msgspec.inspect.CustomType,
+)
 _LEFT_ALONE = (Any, object, inspect.Parameter.empty)
 
 
@@ -140,11 +150,38 @@ def _nodes(root: Any) -> Iterator[Any]:
                     waiting.append(inner)
 
 
+def is_ambiguous(annotation: Any) -> bool:
+    """Return whether a JSON value of one of its types may look like another one's, as text does."""
+    if annotation in SIMPLE:
+        return False
+    return any(map(_has_a_choice, _nodes(msgspec.inspect.type_info(annotation))))
+
+
+def _has_a_choice(node: Any) -> bool:
+    if isinstance(node, msgspec.inspect.LiteralType):
+        return len(set(map(type, node.values))) > 1
+    if not isinstance(node, msgspec.inspect.UnionType):
+        return False
+    own = [kind for kind in node.types if not isinstance(kind, msgspec.inspect.NoneType)]
+    return len(own) > 1 or isinstance(own[0], _MAY_READ_NULL)
+
+
 def by_msgspec(annotation: Any) -> Convert:
     """Return a converter from JSON values to this type; it raises whatever the type raises."""
+    exact, lax = (
+        functools.partial(
+            msgspec.convert, type=annotation, strict=strict, str_keys=True, dec_hook=make_model
+        )
+        for strict in (True, False)
+    )
+    if not is_ambiguous(annotation):
+        return lax
 
     def convert(value: Any) -> Any:
-        return msgspec.convert(value, annotation, strict=False, str_keys=True, dec_hook=make_model)
+        try:
+            return exact(value)
+        except msgspec.ValidationError:
+            return lax(value)
 
     return convert
 

@@ -39,8 +39,8 @@ class Signature:
 
     __slots__ = (
         "_any_name", "_decoder", "_exact", "_form", "_function", "_hook", "_needed", "_odd_keys",
-        "_others", "_parameters", "_read_result", "_special", "_task", "context", "convert",
-        "names",
+        "_others", "_parameters", "_read_result", "_special", "_strict", "_task", "context",
+        "convert", "names",
     )  # fmt: skip
 
     def __init__(self, task: str, function: Callable[..., Any], context: str | None) -> None:
@@ -68,7 +68,7 @@ class Signature:
         self._special: dict[str, Argument] | None = None
         self._decoder: msgspec.json.Decoder[Any] | None = None
         self._form: Any = None
-        self._odd_keys = False
+        self._odd_keys = self._strict = False
         self._hook: Callable[[type, Any], Any] | None = None
         self._exact: dict[str, Any] = {}
         self._read_result: conversion.Convert | None = None
@@ -223,6 +223,8 @@ class Signature:
                 "Form", [("payload", arguments)], array_like=True, gc=False
             )
             self._odd_keys = any(map(conversion.has_odd_keys, plain.values()))
+            # Then what is not of an annotated type yet is converted separately, and only that.
+            self._strict = any(map(conversion.is_ambiguous, plain.values()))
             if any(map(conversion.holds_models, plain.values())):
                 self._hook = conversion.make_model
             if len(plain) == len(special) and set(plain.values()) <= conversion.SIMPLE:
@@ -231,7 +233,7 @@ class Signature:
             envelope = msgspec.defstruct(
                 "Envelope", [("task", str), ("payload", arguments)], array_like=True, gc=False
             )
-            self._decoder = msgspec.json.Decoder(envelope, strict=False, dec_hook=self._hook)
+            self._decoder = msgspec.json.Decoder(envelope, strict=self._strict, dec_hook=self._hook)
         self.convert = self._convert if special else None
         self._special = special  # last: a thread that sees it also sees the rest
 
@@ -247,7 +249,7 @@ class Signature:
         if self._decoder is None or self._odd_keys:
             return self._each(payload)
         try:
-            form = msgspec.convert((payload,), self._form, strict=False, dec_hook=self._hook)
+            form = msgspec.convert((payload,), self._form, strict=self._strict, dec_hook=self._hook)
         except _NO_MISMATCH:
             raise
         except Exception:
