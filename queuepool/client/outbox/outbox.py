@@ -56,10 +56,16 @@ class Outbox:
         the relay moves the job. Raises InvalidInputError for what `enqueue` would refuse, and what
         the database raises.
         """
-        if options.get("durability") is not None:
+        if options.pop("durability", None) is not None:
             raise InvalidInputError(
                 "durability does not apply to an outbox, since the database keeps the job until it "
                 "is enqueued: omit it"
+            )
+        if options.pop("spread", None) not in (None, 1):
+            raise InvalidInputError(
+                "spread does not apply to an outbox, which asks no server whether the group may be "
+                "spread: omit it and use several partition keys, or let the job enqueue the group "
+                "with spread"
             )
         with enqueueing(task) as span:
             chunk, known = calls.one(self._producer, task, payload, trace=span.parent, **options)

@@ -116,6 +116,30 @@ def test_what_enqueue_refuses_is_refused_at_once(connection: Any, outbox: Outbox
         outbox.add(connection, "t", {}, partition_key="k", tier="urgent")
 
 
+@pytest.mark.parametrize("spread", [2, 0, "2", 10**6])
+def test_a_group_is_not_spread_by_an_outbox(
+    connection: Any, outbox: Outbox, new_relay: NewRelay, spread: Any
+) -> None:
+    with pytest.raises(InvalidInputError, match=r"spread does not apply .* omit it"):
+        outbox.add(connection, "t", {}, partition_key="k", spread=spread)
+    connection.commit()
+
+    assert new_relay().waiting() == (0, 0)
+
+
+def test_options_that_say_nothing_may_be_named(
+    connection: Any, outbox: Outbox, new_relay: NewRelay, pool: QueuePool
+) -> None:
+    no: dict[str, Any] = {"durability": None, "spread": None, "run_at": None, "delay": None}
+    outbox.add(connection, "t", {}, partition_key="k", **no)
+    outbox.add(connection, "t", {}, partition_key="k", spread=1)
+    connection.commit()
+
+    assert new_relay().look().moved == 2
+    status = pool.group("k").status()
+    assert (status.total, status.spread) == (2, 1)
+
+
 @pytest.mark.parametrize("what", [None, "redis://", object(), Path()])
 def test_what_is_no_transaction_is_refused(outbox: Outbox, what: object) -> None:
     with pytest.raises(InvalidInputError, match="not a database transaction"):
