@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from inspect import isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
@@ -53,8 +54,8 @@ class Outbox:
 
         transaction: a Session or Connection of SQLAlchemy, a connection of Django, or one of
         sqlite3 or psycopg, in which the application's own changes are made. delay: counts from when
-        the relay moves the job. Raises InvalidInputError for what `enqueue` would refuse, and what
-        the database raises.
+        the relay moves the job; run_at: whenever that is. Raises InvalidInputError for what
+        `enqueue` would refuse, and what the database raises.
         """
         if options.pop("durability", None) is not None:
             raise InvalidInputError(
@@ -71,7 +72,8 @@ class Outbox:
             chunk, known = calls.one(self._producer, task, payload, trace=span.parent, **options)
             name = known.name if known is not None else _name_of(task)
             job_id = chunk.ids[0].decode()
-            _insert_by(transaction)(self._table, (name, job_id, encode(chunk)))
+            row = encode(chunk, _due_ms(task, options.get("run_at")))
+            _insert_by(transaction)(self._table, (name, job_id, row))
             span.enqueued(job_id=job_id)
         return JobId(job_id)
 
@@ -79,6 +81,12 @@ class Outbox:
 def _name_of(task: Any) -> str:
     named = task.task if isinstance(task, Job) else task
     return str(named if isinstance(named, str) else getattr(named, "name", named))
+
+
+def _due_ms(task: Any, run_at: datetime | None) -> int | None:
+    """Return when the job becomes ready, if the call says so; a delay of the job comes first."""
+    own = isinstance(task, Job) and (task.delay, task.delay_s) != (None, None)
+    return None if run_at is None or own else round(run_at.timestamp() * 1000)
 
 
 def _insert_by(transaction: Any) -> Callable[[str, tuple[str, str, bytes]], None]:

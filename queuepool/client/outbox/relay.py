@@ -63,9 +63,10 @@ Numbered = list[tuple[int, int, int, Row]]  # delivery, its partition, id, row
 class Relay:
     """The relay of one outbox. Used by one thread; only while it holds the lock.
 
-    now_ms: grows through restarts, so that deliveries have new numbers even if the database goes
-    back to an earlier state. Raises UnavailableError if the database does not answer,
-    ConfigurationError if the table is of an earlier version.
+    now_ms: since 1970; tells which delay of a row is left. It grows through restarts, so that
+    deliveries have new numbers even if the database goes back to an earlier state. Raises
+    UnavailableError if the database does not answer, ConfigurationError if the table is of an
+    earlier version.
     """
 
     def __init__(
@@ -175,8 +176,11 @@ class Relay:
             readable = self._readable(execute, rows)
             if not readable:
                 return []
-            found = deliveries(list(readable.items()), self._pool.config)
+            found = self._deliveries(list(readable.items()))
             return self._assign(execute, found, readable)
+
+    def _deliveries(self, rows: list[tuple[int, Row]]) -> list[Delivery]:
+        return deliveries(rows, self._pool.config, self._now_ms())
 
     def _readable(self, execute: Cursor, rows: Iterable[tuple[int, object]]) -> dict[int, Row]:
         found: dict[int, Row] = {}
@@ -211,7 +215,7 @@ class Relay:
 
         Raises InvalidInputError.
         """
-        made = deliveries(rows, self._pool.config)
+        made = self._deliveries(rows)
         if any(one.chunk.partition != place for one in made):
             return self._reroute(number, place, rows, found)
         (one,) = made
@@ -235,7 +239,7 @@ class Relay:
                 found.problems[server] = str(error)[:300]
                 return _Outcome.KEPT
         with self._database.transaction() as execute:
-            self._assign(execute, deliveries(rows, config), dict(rows))
+            self._assign(execute, self._deliveries(rows), dict(rows))
         return _Outcome.RENUMBERED
 
     def _send(self, number: int, chunk: Chunk, found: Look) -> bool:
@@ -270,7 +274,7 @@ class Relay:
             if len(rows) == 1:
                 self._refuse(execute, rows[0][0], error)
                 return
-            alone = [one for row in rows for one in deliveries([row], self._pool.config)]
+            alone = [one for row in rows for one in self._deliveries([row])]
             self._assign(execute, alone, dict(rows))
         _log.warning("delivery %d is refused; its rows are tried one by one: %s", number, error)
 

@@ -22,7 +22,11 @@ _MOST_HEAD = 300  # bytes of a tail, up to the end of the group
 
 
 class Row(msgspec.Struct, array_like=True, frozen=True):
-    """A job. run: tier, group, delay in ms; tail: its body from the slot on; wish: see enqueue."""
+    """A job. run: tier, group, delay in ms; tail: its body from the slot on; wish: see enqueue.
+
+    due_ms: when it becomes ready, in ms since 1970, if the application said so. Relays of earlier
+    versions overlook that, and take the delay that was left when the row was added.
+    """
 
     version: int
     pool: str
@@ -30,6 +34,14 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     job_id: bytes
     tail: bytes
     wish: tuple[bytes | int, ...] = ()
+    due_ms: int | None = None
+
+    def run_at(self, now_ms: int) -> tuple[int, bytes, int]:
+        """Return the run of the job, with the delay that is left at this time."""
+        if self.due_ms is None:
+            return self.run
+        tier, group, _delay_ms = self.run
+        return tier, group, max(0, self.due_ms - now_ms)
 
     @property
     def slot(self) -> int:
@@ -45,12 +57,13 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
 _encoder, _decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Row)
 
 
-def encode(chunk: Chunk) -> bytes:
-    """Return a chunk of one job as a row."""
+def encode(chunk: Chunk, due_ms: int | None = None) -> bytes:
+    """Return a chunk of one job as a row. due_ms: see Row."""
     tier, group, delay_ms, _one, job_id, tail = chunk.runs
     wish: Any = tuple(chunk.wishes[1:])
     run: Any = (tier, group, delay_ms)
-    return _encoder.encode(Row(VERSION, chunk.pool, run, _bytes(job_id), _bytes(tail), wish))
+    row = Row(VERSION, chunk.pool, run, _bytes(job_id), _bytes(tail), wish, due_ms)
+    return _encoder.encode(row)
 
 
 def decode(raw: object) -> Row:
@@ -66,10 +79,10 @@ def decode(raw: object) -> Row:
 
 
 class Delivery:
-    """Rows of one partition and pool, which are enqueued by one call. ids: of the rows."""
+    """Rows of one partition and pool, which are enqueued by one call, now. ids: of the rows."""
 
-    def __init__(self, chunk: Chunk) -> None:
-        self.chunk, self.ids = chunk, list[int]()
+    def __init__(self, chunk: Chunk, now_ms: int) -> None:
+        self.chunk, self.ids, self._now_ms = chunk, list[int](), now_ms
 
     def add(self, row_id: int, row: Row) -> bool:
         """Take a row as well; returns whether there was room."""
@@ -77,14 +90,15 @@ class Delivery:
         size = STAMP_BYTES + len(row.tail)
         if self.ids and (len(self.ids) == CHUNK or chunk.size_bytes + size > CHUNK_BYTES):
             return False
-        chunk.add(row.run, row.job_id, row.tail, row.wish or None)  # type: ignore[arg-type]
+        run = row.run_at(self._now_ms)
+        chunk.add(run, row.job_id, row.tail, row.wish or None)  # type: ignore[arg-type]
         chunk.chosen.add(row.job_id)
         self.ids.append(row_id)
         return True
 
 
-def deliveries(rows: list[tuple[int, Row]], config: PoolConfig) -> list[Delivery]:
-    """Return rows as deliveries, in order within each partition and pool."""
+def deliveries(rows: list[tuple[int, Row]], config: PoolConfig, now_ms: int) -> list[Delivery]:
+    """Return rows as deliveries of this time, in order within each partition and pool."""
     found: list[Delivery] = []
     open_ones: dict[bytes, Delivery] = {}
     view = config.topology.view
@@ -95,7 +109,7 @@ def deliveries(rows: list[tuple[int, Row]], config: PoolConfig) -> list[Delivery
         last = open_ones.get(place)
         if last is None or not last.add(row_id, row):
             chunk = Chunk(partition, key, pool=row.pool, version=view.version, since=view.version)
-            open_ones[place] = last = Delivery(chunk)
+            open_ones[place] = last = Delivery(chunk, now_ms)
             found.append(last)
             last.add(row_id, row)
         last.chunk.version = min(last.chunk.version, view.version_for(row.slot))
