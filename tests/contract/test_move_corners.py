@@ -90,6 +90,19 @@ def test_jobs_behind_more_marks_than_a_call_looks_past_are_found(pair: Pair, lim
     pair.check()
 
 
+def test_marks_in_front_are_dropped_up_to_the_last_id_of_a_lane(pair: Pair) -> None:
+    w.enqueue(pair.a, ["gone", "also", "here", "behind", "last"])
+    w.enqueue(pair.a, ["alone"], tier=0)
+    for job_id in ("gone", "also", "behind", "alone"):
+        pair.a.partition.cancel(job_id)
+    pair.freeze(b"g")
+
+    assert pair.run(Side.A, move.drop_marks(V, b"g")) == 2
+    assert pair.run(Side.A, move.drop_marks(V, b"g")) == 0
+    assert snapshot(pair.a)["marks"] == {b"behind", b"alone"}
+    assert pair.run(Side.A, move.drop_marks(V, b"unknown")) == 0
+
+
 def _parts(many: list[Any]) -> list[list[Any]]:
     return [many[i : i + 500] for i in range(0, len(many), 500)]
 

@@ -27,7 +27,8 @@ repeat
 until page[1] == '0'
 -- uses: make_way
 for _, lane in ipairs(in_front) do
-  redis.call('LPOP', lane.list, lane.n)
+  local list = lane.list
+  redis.call('LPOP', list, lane.n)
   redis.call('HDEL', base .. ':cx', unpack(lane.ids, 1, lane.n))
   if lane.gate then leave_gate(lane.gate, lane.n) end
   dropped = dropped + lane.n

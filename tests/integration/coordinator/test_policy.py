@@ -110,7 +110,7 @@ def test_a_damaged_record_keeps_the_last_good_one_and_is_told_once(
     assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
     client.SetPolicy(api.SetPolicyRequest(changes={"mode": "hold"}, replace=True))
     wait_until(lambda: client.GetPolicy(api.GetPolicyRequest()).in_force.mode == "hold")
-    assert sum("is invalid; the previous one" in line for line in running.log) == 1
+    assert sum("is not obeyed; the previous one" in line for line in running.log) == 1
 
 
 def test_a_key_of_another_type_is_named_to_those_who_ask(

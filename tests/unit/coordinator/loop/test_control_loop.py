@@ -40,6 +40,8 @@ class Rig:
                 return [1_000, ready, [], 5, 0, 0, 0, lanes, 40, 0, 0, [], b"0-0", 0, [], 0, 0, []]
             case "command":
                 return [1, "-".join(map(str, verb.args[:2])).encode()]
+            case "read_policy":
+                return [0, b"", b"", b"", 0]
             case _:
                 return 1
 
