@@ -2,7 +2,8 @@
 
     Call     one round trip: the replies in order, errors of single verbs in their places; without
              any reply, an UnavailableError is thrown into the life
-    Listen   the Bell of a partition, to sleep on; or an UnavailableError
+    Listen   the Bell of a partition, to sleep on, and the name of its server; or an
+             UnavailableError
     Sleep    until a token, a ring, or the end of the time: the token, or None
     Rest     until the end of the time, ignoring rings
     Pause    like Rest, but it ends shortly after the consumer is asked to stop

@@ -133,7 +133,7 @@ class ConsumerLife:
             if acquired is None:
                 return None
             try:
-                bell = yield Listen(acquired.ownership.partition)
+                bell, server = yield Listen(acquired.ownership.partition)
             except UnavailableError as error:
                 failed += 1
                 failing_since_s = failing_since_s or self._liveness.last_reply_s
@@ -145,7 +145,7 @@ class ConsumerLife:
                 self._liveness.last_reply_s, self._liveness.why = failing_since_s, str(error)
                 yield Pause(pause_s)
             else:
-                return acquired, bell
+                return acquired.on(server), bell
 
     def _own(self, core: Core, turns: TurnLoop) -> Steps[None]:
         listened_s, roaming = self._clock(), self._roaming

@@ -19,6 +19,7 @@ from consumer.core.limits.earlier import EVERY
 from consumer.core.limits.home_call import HomeCall
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.limits.verbs import ends_also
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,10 +33,18 @@ _MOST = 10_000
 
 
 class LimitHomes:
-    """Makes calls to partitions of a pool. ring: wakes the owner's loop when replies are there."""
+    """Makes calls to partitions of a pool. ring: wakes the owner's loop when replies are there.
 
-    def __init__(self, pool: QueuePool, ring: Callable[[], None]) -> None:
-        self._pool, self._ring = pool, ring
+    elsewhere: other names of askers, whose permits end too when those of the partition do.
+    """
+
+    def __init__(
+        self,
+        pool: QueuePool,
+        ring: Callable[[], None],
+        elsewhere: Callable[[], Sequence[int | str]] = lambda: (),
+    ) -> None:
+        self._pool, self._ring, self._elsewhere = pool, ring, elsewhere
         self._replies: deque[tuple[HomeCall, Reply]] = deque()
         self._lines: dict[str, _Line] = {}
 
@@ -79,8 +88,9 @@ class LimitHomes:
             return [replace(call, partition=view.place_of_slot(call.slot), verb=verb)]
         if call.partition != EVERY:
             return [call]
+        verbs = [call.verb, *(ends_also(call.verb, asker) for asker in self._elsewhere())]
         homes = self._pool.config.topology.view.homes
-        return [replace(call, partition=number) for number in homes]
+        return [replace(call, partition=number, verb=verb) for number in homes for verb in verbs]
 
     def _answer(self, call: HomeCall, reply: Reply) -> None:
         self._replies.append((call, reply))

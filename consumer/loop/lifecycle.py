@@ -188,8 +188,8 @@ class Consumer:
             return self._resting.wait(effect.seconds)
         if isinstance(effect, Pause):
             return self._pause(effect.seconds)
-        self._bell = self._whereabouts.acquire(effect.partition)
-        return self._bell
+        self._bell, server = self._whereabouts.acquire(effect.partition)
+        return self._bell, server
 
     def _pause(self, seconds: float) -> None:
         # Not stop.wait(): a signal handler that calls stop.set() would wait for this very thread.
@@ -260,7 +260,7 @@ class Consumer:
         return self.workers
 
     def _make_homes(self) -> LimitHomes:
-        self._homes = LimitHomes(self._pool, self._ring)
+        self._homes = LimitHomes(self._pool, self._ring, self._whereabouts.askers_elsewhere)
         return self._homes
 
     def _ring(self) -> None:

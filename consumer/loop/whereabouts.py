@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError
+from queuepool.models.places import partition_at
 from queuepool.partitions.partition import Partition
+from queuepool.routing.views import View
 from queuepool.servers import Bell, Port
+from queuepool.verbs.owner.replies import asker_at
 
 
 class Whereabouts:
@@ -44,13 +47,23 @@ class Whereabouts:
         except ConfigurationError:
             return None
 
-    def acquire(self, number: int) -> Bell:
-        """Note that a partition is owned from now on; return what wakes its owner."""
+    def acquire(self, number: int) -> tuple[Bell, str]:
+        """Note that a partition is owned from now on.
+
+        Returns what wakes its owner, and the name of the server that it was acquired on.
+        """
         called = self._called  # the one that was acquired just now
         if called is None or called.number != number:
             called = self.place(number)
         self._owned = called
-        return called.server.doorbell(called.key)
+        return called.server.doorbell(called.key), called.at
+
+    def askers_elsewhere(self) -> list[int | str]:
+        """Return how homes of limits may know owners of the partition that have ended elsewhere."""
+        owned, view = self._owned, self._pool.config.topology.view
+        if owned is None:
+            return []
+        return askers_elsewhere(view, owned.number, owned.pool, owned.at)
 
     def leave(self) -> None:
         """Note that no partition is owned any more."""
@@ -66,3 +79,17 @@ class Whereabouts:
         except ConfigurationError:  # there is no such partition any more
             return False
         return now.server is not owned.server
+
+
+def askers_elsewhere(view: View, partition: int, pool: str, server: str) -> list[int | str]:
+    """Return how homes of limits may know owners, by now ended, of a partition's other places.
+
+    server: of the place that has an owner now. While the partition moves, its other place may have
+    one that runs jobs, so there are none. After that none of its jobs runs elsewhere.
+    """
+    number = partition_at(partition)
+    if number in view.leaving:
+        return []
+    former = {at for place, at in view.former.servers.items() if partition_at(place) == number}
+    servers = {*former, view.firsts.get(number, server)} - {server}
+    return [asker_at(number, pool, at) for at in sorted(servers)]

@@ -95,7 +95,8 @@ class Network(_Servers[Port]):
         known = places.get((number, pool))
         if known is None:
             key = self.config.keyspace.of(pool).partition(number)
-            known = places[number, pool] = Partition(number, key, self.server_of(number), pool)
+            at = self.config.topology.server_of(number)
+            known = places[number, pool] = Partition(number, key, self.servers[at], pool, at)
         return known
 
     def may_send(self, since: int) -> bool:

@@ -34,12 +34,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition, or another pool of it: its number, its base key and its server."""
+    """A partition, or another pool of it: its number, its base key and its server.
+
+    at: the name of its server in the configuration, "" if unknown.
+    """
 
     number: int
     key: bytes
     server: Port
     pool: str = DEFAULT_POOL
+    at: str = ""
 
     @property
     def name(self) -> str:
@@ -129,7 +133,9 @@ class Partition:
                 pool=self.pool,
             )
         )
-        return acquired if isinstance(acquired, own.Held) else OwnedPartition(self, acquired)
+        if isinstance(acquired, own.Held):
+            return acquired
+        return OwnedPartition(self, acquired.on(self.at))
 
 
 class OwnedPartition:

@@ -244,7 +244,7 @@ class Consumer(Process):
         elif isinstance(effect, Listen):
             self._bell = Bell(self, self._network, self._ledger)
             self._bell.heard = self.ring
-            self.after(0.0, lambda: self._go(self._bell))
+            self.after(0.0, lambda: self._go((self._bell, "main")))
         elif isinstance(effect, Sleep):
             self._fall_asleep(effect.seconds)
         else:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from queuepool.verbs import Verb
     from queuepool.verbs.owner.replies import Ownership
 
+    Ending = Verb[tuple[bytes, int]]
+
 EVERY = -1  # partition
 _AGAIN_S = 2.0
 
@@ -30,7 +32,10 @@ class EarlierPermits:
     def __init__(self, ownership: Ownership) -> None:
         self._ownership = ownership
         self.possible = True
-        self._calls: list[tuple[float, int, bytes]] = []  # heap: due s, partition, cursor
+        self._calls: list[
+            tuple[float, int, int, Ending]
+        ] = []  # heap: due s, order, partition, verb
+        self._made = 0
 
     def suspect(self) -> None:
         """Note that jobs of earlier owners came back: their permits are to be ended once more."""
@@ -39,33 +44,32 @@ class EarlierPermits:
     def on_quiet(self, *, used: bool) -> None:
         """Note that no job of earlier owners can run. used: whether jobs ever were at a gate."""
         if self.possible and used:
-            self._calls = [(0.0, EVERY, b"0")]
+            self._calls.clear()
+            self._add(0.0, EVERY, homes.end_permits(self._ownership.asker, self._ownership.epoch))
         self.possible = False
 
     def next_s(self) -> float:
         """Return when the next call is due; inf for never."""
         return self._calls[0][0] if self._calls else inf
 
-    def due(self, now_s: float) -> list[tuple[int, Verb[tuple[bytes, int]]]]:
+    def due(self, now_s: float) -> list[tuple[int, Ending]]:
         """Return (partition or EVERY, verb) of the calls that are due; each gets an answer."""
         found = []
         while self._calls and self._calls[0][0] <= now_s:
-            _, number, cursor = heappop(self._calls)
-            ownership = self._ownership
-            verb = homes.end_permits(ownership.asker, ownership.epoch, cursor)
+            _, _, number, verb = heappop(self._calls)
             found.append((number, verb))
         return found
 
-    def on_reply(
-        self, partition: int, verb: Verb[tuple[bytes, int]], reply: Reply, now_s: float
-    ) -> None:
+    def on_reply(self, partition: int, verb: Ending, reply: Reply, now_s: float) -> None:
         """Go on with the next page, or repeat a call that failed."""
-        asked = verb.args[2]
         try:
             cursor, _freed = verb.read(reply)
         except QueuePoolError:
-            assert isinstance(asked, bytes)  # noqa: S101 - as due() made it
-            heappush(self._calls, (now_s + _AGAIN_S, partition, asked))
+            self._add(now_s + _AGAIN_S, partition, verb)
         else:
             if cursor != b"0":
-                heappush(self._calls, (now_s, partition, cursor))
+                self._add(now_s, partition, homes.next_page(verb, cursor))
+
+    def _add(self, due_s: float, partition: int, verb: Ending) -> None:
+        self._made += 1  # so that no two verbs are compared
+        heappush(self._calls, (due_s, self._made, partition, verb))

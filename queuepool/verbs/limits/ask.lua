@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- ask: tokens and permits of a limit, for the owner of any partition.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: li:<limit> lc:<limit> lt:<limit> lw:<limit> ls lp:<partition>
--- ARGV    limit, partition and epoch of the asker, serial (grows with its asks; 0: unknown), tokens
+-- KEYS[1] base; derived: li:<limit> lc:<limit> lt:<limit> lw:<limit> ls lp:<place>
+-- ARGV    limit, place and epoch of the asker, serial (grows with its asks; 0: unknown), tokens
 --         wanted, permits held (jobs that run), permits wanted in all, definition in code ('':
 --         none)
 -- Returns {now us, tokens granted, us of the first, us between two (text), permits: how many jobs

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- end_permits: permits of ownerships that ended, of one partition, are free.
+-- end_permits: permits of ownerships that ended, of one place, are free.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: li:<limit> lc:<limit> ls lp:<partition>
--- ARGV    partition, its oldest epoch whose jobs may run, cursor ('0' to begin, then as returned)
+-- KEYS[1] base; derived: li:<limit> lc:<limit> ls lp:<place>
+-- ARGV    place, its oldest epoch whose jobs may run, cursor ('0' to begin, then as returned)
 -- Returns {next cursor ('0' when done), permits freed}. For a successor, once it has recovered the
 -- jobs of earlier epochs; these get no more tokens or permits here. About 200 limits a call.
 local base, lp = KEYS[1], KEYS[1] .. ':lp:' .. ARGV[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from queuepool.errors.escaping import stored_text
 from queuepool.models import Limit, LimitStatus
@@ -75,6 +75,16 @@ def end_permits(asker: int | str, epoch: int, cursor: bytes = b"0") -> Verb[tupl
     Sent to every partition, until the next cursor is b"0", once no job of theirs can run.
     """
     return Verb("end_permits", [asker, epoch, cursor], lambda r: (bytes(r[0]), int(r[1])))
+
+
+def ends_also(verb: Verb[tuple[bytes, int]], asker: int | str) -> Verb[tuple[bytes, int]]:
+    """Return the same `end_permits` for another asker."""
+    return structs.replace(verb, args=[asker, *verb.args[1:]])
+
+
+def next_page(verb: Verb[tuple[bytes, int]], cursor: bytes) -> Verb[tuple[bytes, int]]:
+    """Return the same `end_permits` from a cursor on."""
+    return structs.replace(verb, args=[*verb.args[:2], cursor])
 
 
 def set_limit(limit: Limit) -> Verb[bool]:

@@ -7,29 +7,45 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field, structs
 
 from queuepool.models import Command
-from queuepool.models.places import DEFAULT_POOL, place_text
+from queuepool.models.places import DEFAULT_POOL, partition_at, place_text
 
 
 class Ownership(Struct, frozen=True):
-    """The ownership of one partition: what every write of the owner carries."""
+    """The ownership of one partition: what every write of the owner carries.
+
+    server: the name of the one that it was acquired on, "" if unknown.
+    """
 
     partition: int
     nonce: str
     epoch: int
     pool: str = DEFAULT_POOL
+    server: str = ""
 
     def __str__(self) -> str:
         return f"partition {place_text(self.partition, self.pool)}"
 
     @property
     def asker(self) -> int | str:
-        """Return how the homes of limits know the partition, or this pool of it."""
-        return self.partition if self.pool == DEFAULT_POOL else f"{self.partition}~{self.pool}"
+        """Return how the homes of limits know the place; see asker_at."""
+        return asker_at(self.partition, self.pool, self.server)
 
     def rotated(self) -> Ownership:
         """Return the same ownership under its next nonce, which `rotate_nonce` activates."""
         stem, _, number = self.nonce.partition(".")
         return structs.replace(self, nonce=f"{stem}.{int(number or 0) + 1}")
+
+
+def asker_at(partition: int, pool: str, server: str) -> int | str:
+    """Return how the homes of limits know a partition, or a pool of it, on a server.
+
+    Epochs are compared there, so it is the same for all ownerships of one keyspace, and differs
+    between two of which each may have an owner: 3@main, and 3@big to which it moves. It is 3 where
+    the server is unknown.
+    """
+    number = partition_at(partition) if server else partition
+    name = number if pool == DEFAULT_POOL else f"{number}~{pool}"
+    return f"{name}@{server}" if server else name
 
 
 class Acquired(Struct, frozen=True):
@@ -41,6 +57,10 @@ class Acquired(Struct, frozen=True):
     checkpoint: int | None
     checkpoint_ms: int | None
     applied: str
+
+    def on(self, server: str) -> Acquired:
+        """Return the same, acquired on this server."""
+        return structs.replace(self, ownership=structs.replace(self.ownership, server=server))
 
 
 class Held(Struct, frozen=True):

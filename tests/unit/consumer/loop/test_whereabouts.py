@@ -1,0 +1,119 @@
+"""Homes of limits know each place of a partition by a name of its own, also while it moves.
+
+Partition 3 moves from server main to big, and perhaps from there to a third one. Each place may
+have an owner while it does; its permits end with its ownership, neither later nor sooner.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from consumer.loop.whereabouts import askers_elsewhere
+from queuepool.models import Limit
+from queuepool.models.places import new_place
+from queuepool.partitions.partition import OwnedPartition, Partition
+from queuepool.routing.former import Former
+from queuepool.routing.views import View
+from queuepool.testing import MemoryServer
+from queuepool.verbs.limits import verbs as limit
+from queuepool.verbs.owner.replies import asker_at
+
+PLACEMENT = ("main",) * 8
+LIMIT = Limit("mail", concurrency=5)
+FORMER = Former({32768 + 3: "main", 32768 + 4: "third"}, {32768 + 3: frozenset({3})})
+
+
+class Homes:
+    """One home of limits, and the servers of partition 3."""
+
+    def __init__(self) -> None:
+        self.servers = {name: MemoryServer() for name in ("main", "big", "third")}
+        self.home = Partition(0, b"qp:{q:0}", self.servers["main"], at="main")
+        self.home.run(limit.set_limit(LIMIT))
+        self.serial = self.newest = 0
+
+    def owner(self, number: int, at: str) -> OwnedPartition:
+        """Return the next owner of a place of partition 3, in place of one that has ended."""
+        place = Partition(number, b"qp:{q:3}", self.servers[at], at=at)
+        while True:
+            owned = place.acquire(lease_s=0.001)
+            if isinstance(owned, OwnedPartition) and owned.epoch > self.newest:
+                self.newest = owned.epoch  # a ms later than those before it, at other places too
+                return owned
+
+    def ask(self, owned: OwnedPartition, held: int, wanted: int) -> int:
+        """Return how many jobs may run at once."""
+        self.serial += 1
+        verb = limit.ask(
+            owned.ownership, "mail", tokens=0, held=held, wanted=wanted, serial=self.serial
+        )
+        return self.home.run(verb).permits
+
+    def end(self, owned: OwnedPartition, view: View) -> None:
+        """End the permits of earlier owners, as a successor does."""
+        mine = owned.ownership
+        others = askers_elsewhere(view, mine.partition, mine.pool, mine.server)
+        for asker in (mine.asker, *others):
+            self.home.run(limit.end_permits(asker, owned.epoch))
+
+
+@pytest.fixture
+def homes() -> Homes:
+    return Homes()
+
+
+def during(at: str, to: str) -> View:
+    """Return the route while partition 3 moves."""
+    return View((*PLACEMENT[:3], at, *PLACEMENT[4:]), 7, leaving={3: to}, firsts={3: "main"})
+
+
+def after(*servers: str) -> View:
+    """Return the route after partition 3 moved along these servers."""
+    return View((*PLACEMENT[:3], servers[-1], *PLACEMENT[4:]), 8, firsts={3: servers[0]})
+
+
+def test_a_successor_ends_the_permits_of_the_first_owner_at_the_new_place(homes: Homes) -> None:
+    first = homes.owner(new_place(3), "big")
+    assert homes.ask(first, 0, 5) == 5
+
+    successor = homes.owner(3, "big")
+    homes.end(successor, after("main", "big"))
+
+    assert homes.ask(successor, 0, 5) == 5
+
+
+def test_the_next_move_leaves_a_living_owner_its_permits(homes: Homes) -> None:
+    living = homes.owner(new_place(3), "big")
+    assert homes.ask(living, 0, 3) == 3
+
+    newest = homes.owner(new_place(3), "third")  # partition 3 moves on from big
+    homes.end(newest, during("big", "third"))
+
+    assert homes.ask(newest, 0, 2) == 2
+    assert homes.ask(newest, 2, 5) == 2, "three jobs still run at the former place"
+    assert homes.ask(newest, 2, 2) == 2
+    assert homes.ask(living, 3, 3) == 3, "it has what it had"
+    assert homes.ask(living, 0, 3) == 3, "and may ask for more once they have ended"
+
+
+def test_an_owner_that_ended_at_a_place_that_is_left_holds_no_permits(homes: Homes) -> None:
+    assert homes.ask(homes.owner(3, "main"), 5, 5) == 5
+
+    successor = homes.owner(3, "big")
+    homes.end(successor, after("main", "big"))
+
+    assert homes.ask(successor, 0, 5) == 5
+
+
+def test_names_are_those_of_places() -> None:
+    assert asker_at(3, "default", "big") == asker_at(new_place(3), "default", "big") == "3@big"
+    assert asker_at(3, "video", "main") == "3~video@main"
+    assert (asker_at(3, "default", ""), asker_at(3, "video", "")) == (3, "3~video")
+
+
+def test_all_places_are_named_where_a_partition_was() -> None:
+    view = View(PLACEMENT, 9, firsts={3: "third", 5: "big"}, former=FORMER)
+
+    assert askers_elsewhere(view, 3, "default", "big") == ["3@main", "3@third"]
+    assert askers_elsewhere(view, 3, "default", "third") == ["3@main"]
+    assert askers_elsewhere(view, 6, "video", "main") == []
