@@ -22,13 +22,11 @@ from queuepool.models.places import DEFAULT_POOL
 from queuepool.settings.endpoints import Endpoint, find_coordinator
 
 if TYPE_CHECKING:
-    import grpc
-
     from queuepool.rpc.client import QueuePoolClient
 
 # By its name: the library imports no coordinator.
-# How long a recording waits for a leader, looks for one again, and lets one be silent.
-LEADERLESS_S, _AGAIN_S, SILENT_S = 30.0, 0.5, 15.0
+# How long a recording waits for a leader, and until it looks for one again.
+LEADERLESS_S, _AGAIN_S = 30.0, 0.5
 _RECORDING, _OBSERVING = "coordinator.core.replay.recording", "coordinator.loop.observing"
 
 
@@ -126,45 +124,15 @@ def _leader_on_servers(pool: str) -> str:
 def _stream(
     client: QueuePoolClient, address: str, stopping: threading.Event, pool: str
 ) -> Iterator[Part]:
+    from queuepool.rpc.listening import Listening, SilentError
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-    stream: Any = client.Record(api.RecordRequest(pool=pool))
-    heard = [time.monotonic()]
-    watcher = threading.Thread(target=_cancel, args=(stream, stopping, heard), daemon=True)
-    watcher.start()
     with translated(address):
         try:
-            for message in stream:
-                heard[0] = time.monotonic()
+            for message in Listening(client.Record(api.RecordRequest(pool=pool)), stopping):
                 yield Part(message.lines, message.cycles, message.missed)
-        except _rpc_error() as error:
-            if error.code() is not _cancelled():
-                raise
-            if not stopping.is_set():
-                why = f"the coordinator at {address} has been silent for {SILENT_S:.0f} s"
-                raise CommandError(why, Exit.UNAVAILABLE) from error
-        finally:
-            stream.cancel()
-
-
-def _cancel(stream: Any, stopping: threading.Event, heard: list[float]) -> None:
-    """End a stream when it is told to, or silent: a process that hangs ends none."""
-    while stream.is_active() and time.monotonic() - heard[0] < SILENT_S:
-        if stopping.wait(min(SILENT_S / 4, 1.0)):
-            break
-    stream.cancel()
-
-
-def _rpc_error() -> type[grpc.RpcError]:
-    import grpc
-
-    return grpc.RpcError
-
-
-def _cancelled() -> grpc.StatusCode:
-    import grpc
-
-    return grpc.StatusCode.CANCELLED
+        except SilentError as error:
+            raise CommandError(f"{address}: {error}", Exit.UNAVAILABLE) from error
 
 
 def from_servers(

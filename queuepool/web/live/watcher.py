@@ -32,7 +32,6 @@ class Watcher:
         self._board, self._connect, self._changed = board, connect, changed
         self._interval_ms = interval_ms
         self._stop = threading.Event()
-        self._call: Any = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -46,9 +45,7 @@ class Watcher:
     def stop(self) -> None:
         """End, and wait for the thread a moment. Idempotent."""
         self._stop.set()
-        call, thread = self._call, self._thread
-        if call is not None:
-            call.cancel()
+        thread = self._thread
         if thread is not None:
             thread.join(2.0)
 
@@ -82,18 +79,20 @@ class Watcher:
             failures += 1
 
     def _follow(self) -> None:
+        from queuepool.rpc.listening import Listening, silent_after_s
         from queuepool.rpc.v1 import queue_pool_pb2 as api
 
         client = self._connect()
         try:
             cluster, verdict, asked_s = None, None, float("-inf")
             request = api.WatchPartitionsRequest(min_interval_ms=self._interval_ms)
-            self._call = client.WatchPartitions(request)
-            for message in self._call:
+            listening = Listening(client.WatchPartitions(request), self._stop)
+            for message in listening:
                 if self._stop.is_set():
                     return
                 if time.monotonic() - asked_s > _CLUSTER_S:
                     cluster = client.GetCluster(api.GetClusterRequest()).cluster
+                    listening.silent_s = silent_after_s(cluster.cycle_s)
                     verdict = _verdict(client)
                     asked_s = time.monotonic()
                 self._board.take(message.partitions, cluster, time.time(), verdict)

@@ -22,6 +22,7 @@ from queuepool.cli.exits import Exit
 from queuepool.cli.inspection import recordings
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import ScalingRecords
+from queuepool.rpc import listening
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.integration.coordinator.cluster import BRIEF, FakeOwner, Process, obey_until
@@ -225,7 +226,7 @@ def test_a_recording_goes_on_with_the_next_leader_and_is_decided_again_bit_by_bi
     end: signal.Signals,
 ) -> None:
     file, over = tmp_path / "one.rec", Over(monkeypatch)
-    monkeypatch.setattr(recordings, "SILENT_S", 2.0)
+    monkeypatch.setattr(listening, "SILENT_S", 2.0)
     leader = process(policy="sized", **BRIEF)
     wait_until(lambda: any("leading" in line for line in leader.log))
     standby = process(policy="sized", **BRIEF)
