@@ -124,12 +124,15 @@ def _leader_on_servers(pool: str) -> str:
 def _stream(
     client: QueuePoolClient, address: str, stopping: threading.Event, pool: str
 ) -> Iterator[Part]:
-    from queuepool.rpc.listening import Listening, SilentError
+    from queuepool.rpc.listening import Listening, SilentError, silent_after_s
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     with translated(address):
+        cluster = client.GetCluster(api.GetClusterRequest()).cluster
+        listening = Listening(client.Record(api.RecordRequest(pool=pool)), stopping)
+        listening.silent_s = silent_after_s(cluster.cycle_s)
         try:
-            for message in Listening(client.Record(api.RecordRequest(pool=pool)), stopping):
+            for message in listening:
                 yield Part(message.lines, message.cycles, message.missed)
         except SilentError as error:
             raise CommandError(f"{address}: {error}", Exit.UNAVAILABLE) from error

@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 import pytest
 
+from queuepool.cli.inspection.recordings import from_coordinator
 from queuepool.rpc import listening
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
@@ -40,6 +41,15 @@ class Coordinator(QueuePoolServicer):
             yield self.message(2)
         over.wait()
         self.ended += 1
+
+    def Record(  # noqa: N802
+        self, _request: Any, context: grpc.ServicerContext
+    ) -> Iterator[api.RecordResponse]:
+        over = threading.Event()
+        context.add_callback(over.set)
+        while not over.is_set() and not self.speaks.wait(0.02):
+            pass
+        yield api.RecordResponse(lines=b"line\n", cycles=1)
 
     def message(self, backlog: int) -> api.WatchPartitionsResponse:
         return api.WatchPartitionsResponse(
@@ -110,6 +120,22 @@ def test_a_page_waits_for_a_coordinator_whose_cycles_are_long(
 
     assert coordinator.streams == 1
     assert not any(page.told)
+
+
+def test_a_recording_waits_for_a_coordinator_whose_cycles_are_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listening, "SILENT_S", 0.3)
+    coordinator, stopping = Coordinator(cycle_s=60), threading.Event()
+    speaks_later = threading.Timer(1.5, coordinator.speaks.set)
+    speaks_later.start()
+    with serving(coordinator) as address:
+        parts = from_coordinator(address, stopping)
+        assert parts is not None
+        assert next(parts).lines == b"line\n"
+
+        stopping.set()
+        assert list(parts) == []
 
 
 def test_a_page_that_is_closed_hangs_up() -> None:
