@@ -15,7 +15,7 @@ from coordinator.core.doubts import damage
 from coordinator.core.overlays.rules import Rules
 from coordinator.policy import Direction
 from queuepool.models import Eta, Leader, PartitionState, ScalingRecord
-from queuepool.models.eta import Pace, Part, foretell
+from queuepool.models.eta import Pace, Part, foretell, part_of
 from queuepool.models.places import DEFAULT_POOL, place_text
 
 
@@ -186,7 +186,7 @@ class PartitionView:
     def part(self) -> Part:
         """Return what this partition adds to when all have ended."""
         left = 0 if self.state is None else self.state.backlog + self.state.in_flight
-        return Part(self.eta, min(left, self._workers), self.pace.service_s or 0.0)
+        return part_of(self.eta, left, self._workers, self.pace.service_s or 0.0)
 
     @property
     def _workers(self) -> int:

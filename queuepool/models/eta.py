@@ -31,6 +31,8 @@ _SPREADS: Final = 1.28  # standard deviations on each side
 _DRIFT: Final = 0.25  # by which a pace changes meanwhile, of itself
 _PRIOR_JOBS: Final = 3.0
 _LONGEST_S: Final = 1e9
+_SEEN: Final = 30.0  # jobs that a known service time is taken to be of
+_DRAIN_S: Final = 2.0  # of `sized`: workers for a backlog, so that it is worked off in that time
 _MEAN_POWER: Final = 4  # of seconds per job, over partitions
 
 
@@ -109,6 +111,29 @@ class Part:
     eta: Eta | None
     running: float
     service_s: float
+
+
+def part_of(eta: Eta | None, left: int, workers: int, service_s: float) -> Part:
+    """Return what jobs that are left add to when all have ended."""
+    return Part(eta, min(left, workers), service_s)
+
+
+def part_with(left: int, workers: int, service_s: float) -> Part:
+    """Return the same with workers that are not there yet; service_s: of a job, 0 if unknown."""
+    eta = foretell(left, workers, Pace(_SEEN, _SEEN * service_s))
+    return part_of(eta, left, workers, service_s)
+
+
+def workers_within(most: int | None, present: int, left: int, service_s: float) -> int:
+    """Return the workers that a partition comes to have with this maximum; None: it stays so.
+
+    More come at once, as many as the backlog needs; fewer are left when jobs end.
+    """
+    if most is None or most <= present:
+        return present if most is None else most
+    waiting = max(left - present, 0)
+    needed = math.ceil(min(left, present) + waiting * service_s / _DRAIN_S)
+    return min(max(present, needed), most)
 
 
 def last_of(parts: Iterable[Part]) -> Eta | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from queuepool.models import Eta, PartitionState
 from queuepool.models.cluster import Owner, has_work
-from queuepool.models.eta import Pace, Part, foretell, last_of
+from queuepool.models.eta import Pace, Part, foretell, last_of, part_of
 from queuepool.models.places import DEFAULT_POOL, place_text
 
 _ENDED = ("done", "retried", "died")
@@ -84,8 +84,8 @@ class PartitionRow:
     @property
     def part(self) -> Part:
         """Return what this partition adds to when all have ended."""
-        running = min(self.backlog + self.in_flight, max(self.target, self.workers))
-        return Part(self.eta, running, self.service_s)
+        left, workers = self.backlog + self.in_flight, max(self.target, self.workers)
+        return part_of(self.eta, left, workers, self.service_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

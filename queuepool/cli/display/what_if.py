@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 from queuepool.cli.display.view import PartitionRow
 from queuepool.models import Eta
 from queuepool.models.durations import range_of
-from queuepool.models.eta import Pace, Part, at_rate, foretell, last_of
-
-_DRAIN_S: Final = 2.0  # of `sized`: workers for a backlog, so that it is worked off in that time
-_SEEN = 30.0  # jobs that a known service time is taken to be of
+from queuepool.models.eta import at_rate, last_of, part_with, workers_within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,23 +35,19 @@ class Answer:
 
 
 def with_most(rows: Iterable[PartitionRow], most: int | None) -> Answer:
-    """Return when what is ready or in flight ends, now or with this maximum of each partition.
-
-    More workers come at once, as many as the backlog needs; fewer are left when jobs end.
-    """
+    """Return when what is ready or in flight ends, now or with this maximum of each partition."""
     rows = list(rows)
-    counts = [_workers(row, most) for row in rows]
     jobs = [row.backlog + row.in_flight for row in rows]
+    counts = [
+        workers_within(most, max(row.target, row.workers), left, row.service_s)
+        for row, left in zip(rows, jobs, strict=True)
+    ]
     return Answer(
         case="now" if most is None else f"with at most {most:,} workers a partition",
         jobs=sum(jobs),
         workers=sum(counts),
         eta=last_of(
-            Part(
-                foretell(left, count, Pace(_SEEN, _SEEN * row.service_s)),
-                min(left, count),
-                row.service_s,
-            )
+            part_with(left, count, row.service_s)
             for row, left, count in zip(rows, jobs, counts, strict=True)
         ),
     )
@@ -78,15 +70,3 @@ def with_rate(
     jobs = parked if waiting is None else waiting
     eta = None if per_s is None else at_rate(jobs, per_s, service_s)
     return Answer(case=f"{case} of limit {name}", jobs=jobs, workers=None, eta=eta)
-
-
-def _workers(row: PartitionRow, most: int | None) -> int:
-    present = max(row.target, row.workers)
-    if most is None:
-        return present
-    if most <= present:
-        return most
-    left = row.backlog + row.in_flight
-    waiting = max(left - present, 0)
-    needed = math.ceil(min(left, present) + waiting * row.service_s / _DRAIN_S)
-    return min(max(present, needed), most)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from queuepool.models.eta import Eta, Pace, Part, foretell, last_of
+from queuepool.models.eta import Eta, last_of, part_with, workers_within
 from queuepool.web.desk import Desk, RefusedError, fields, reason_of, sentence_of
 from queuepool.web.drawing import words
 
@@ -19,7 +18,6 @@ MODES = ("auto", "hold", "hold-up", "hold-down", "manual")
 PROFILES = ("", "quiet", "normal", "spike", "extreme")
 _SHOWN = 60
 _LONGEST_S = 2.0  # that the page waits for one part of it
-_DRAIN_S, _SEEN = 2.0, 30.0  # as for `queuepool what-if`
 
 
 async def _known(desk: Desk, pool: str) -> dict[str, Any]:
@@ -102,10 +100,13 @@ def answers(look: Any, most: int) -> list[tuple[str, str, str, str]]:
     """Return (case, jobs, workers, when they end) of now, and with another maximum."""
     found = []
     for case, bound in (("now", None), (f"with at most {most:,} a partition", most)):
-        counts = [_workers(p, bound) for p in look.places]
         jobs = [p.backlog + p.in_flight for p in look.places]
+        counts = [
+            workers_within(bound, max(p.workers.target, p.workers.running), left, p.service_s)
+            for p, left in zip(look.places, jobs, strict=True)
+        ]
         parts = (
-            Part(foretell(left, n, Pace(_SEEN, _SEEN * p.service_s)), min(left, n), p.service_s)
+            part_with(left, n, p.service_s)
             for p, left, n in zip(look.places, jobs, counts, strict=True)
         )
         ends = last_of(parts) if jobs else None
@@ -117,16 +118,6 @@ def _range(eta: Eta | None) -> str:
     if eta is None:
         return "unknown: no job has ended recently"
     return f"{words.seconds(eta.low_s)} to {words.seconds(eta.high_s)}"
-
-
-def _workers(place: Any, most: int | None) -> int:
-    present = max(place.workers.target, place.workers.running)
-    if most is None or most <= present:
-        return int(present if most is None else most)
-    left = place.backlog + place.in_flight
-    waiting = max(left - present, 0)
-    needed = math.ceil(min(left, present) + waiting * place.service_s / _DRAIN_S)
-    return int(min(max(present, needed), most))
 
 
 def _set(desk: Desk, asked: Any, reason: str) -> str:
