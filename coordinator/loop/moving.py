@@ -39,8 +39,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, MovedError
 from queuepool.errors.hindrances import start_thread
 from queuepool.models import RouteRecord
-from queuepool.partitions.partition import Partition
-from queuepool.partitions.sameness import are_same, one_server
+from queuepool.partitions.sameness import why_same
 from queuepool.routing.moves import Move, Stage, differing, read_move, table_of
 from queuepool.routing.ranges import read_slots, slots_text
 
@@ -183,11 +182,8 @@ class Mover:
 
     def _same(self, move: Move) -> str:
         """Return why a move would carry a partition to where it is, and forget it there."""
-        for number, server in move.to.items():
-            here = self._pool.partition(number)
-            if are_same(here, Partition(number, here.key, self._pool.servers[server])):
-                return one_server(self._pool.config.topology.server_of(number), server)
-        return ""
+        found = (why_same(self._pool, number, server) for number, server in move.to.items())
+        return next(filter(None, found), "")
 
     def _open(self, record: RouteRecord, move: Move, **fields: str) -> None:
         """End a move, also for all places. Once more afterwards, with the new version.

@@ -7,9 +7,13 @@ would tell as much: a proxy hides which server it is, and an ACL what it may be 
 from __future__ import annotations
 
 import secrets
+from typing import TYPE_CHECKING
 
 from queuepool.partitions.partition import Partition
 from queuepool.verbs.moves import verbs as move
+
+if TYPE_CHECKING:
+    from queuepool.client.pool import QueuePool
 
 _TRIES = 3
 _MOST = 1 << 48  # scripts count up to 2^53 exactly
@@ -32,6 +36,13 @@ def are_same(here: Partition, there: Partition) -> bool:
     return True
 
 
-def one_server(name: str, other: str) -> str:
-    """Return what is said of two servers whose places are one."""
-    return f"servers {name!r} and {other!r} are the same one, under two names in QUEUEPOOL_SERVERS"
+def why_same(pool: QueuePool, number: int, server: str) -> str:
+    """Return why a partition cannot go to a server of the settings: it is there; "" if it is not.
+
+    Raises as `are_same`.
+    """
+    here = pool.partition(number)
+    if not are_same(here, Partition(number, here.key, pool.servers[server])):
+        return ""
+    name = pool.config.topology.server_of(number)
+    return f"servers {name!r} and {server!r} are the same one, under two names in QUEUEPOOL_SERVERS"

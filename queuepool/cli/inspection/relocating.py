@@ -17,7 +17,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, ScriptError
 from queuepool.models.doctor import ServerFigures
 from queuepool.partitions.partition import Partition
-from queuepool.partitions.sameness import are_same, one_server
+from queuepool.partitions.sameness import why_same
 from queuepool.routing.progress import Facts
 from queuepool.servers import Port
 from queuepool.verbs.operator import checkups
@@ -73,12 +73,10 @@ def _check_names(pool: QueuePool, facts: Facts, numbers: Sequence[int], server: 
 def _check_target(pool: QueuePool, numbers: Sequence[int], server: str) -> None:
     port, needed = pool.servers[server], 0
     for number in numbers:
-        here = pool.partition(number)
-        there = Partition(number, here.key, port)
+        there = Partition(number, pool.partition(number).key, port)
         try_out(there)
-        if are_same(here, there):
-            name = pool.config.topology.server_of(number)
-            raise CommandError(f"{one_server(name, server)}; {_NOTHING}")
+        if same := why_same(pool, number, server):
+            raise CommandError(f"{same}; {_NOTHING}")
         jobs, lease_ms = _look(there)
         if jobs or lease_ms > 0:
             what = f"{jobs:,} jobs" if jobs else "a live consumer"
