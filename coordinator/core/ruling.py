@@ -99,7 +99,7 @@ class Ruler:
             owner=state.owner,
             demand=getattr(chosen.state, "demand", None) or demand,
             free="gain_check" not in chosen.clamps and reading.workers >= memory.target,
-            ceiling=_ceiling(chosen.state),
+            ceiling=chosen.state.useless_above,
             doubt=doubt(state, state.owner, reading.finished_total, memory.last),
             own=own_bound(memory, state.owner, seen.at_s),
         )
@@ -280,12 +280,6 @@ def _remembered(draft: Draft, policy: PolicyState, granted: int) -> PartitionMem
 def _by_policy_itself(chosen: Decision) -> int:
     """Return 1 if a clamp of the policy's own moved its choice, else 0."""
     return int(bool(chosen.clamps) and chosen.wanted is not None and chosen.wanted != chosen.target)
-
-
-def _ceiling(state: PolicyState) -> int:
-    """Return the count above which the policy's gain check found no gain, 0 for none."""
-    found = getattr(state, "ceiling", None)
-    return int(found.workers) if found is not None else 0
 
 
 def _look_again(memory: PartitionMemory, seen: Observation, inputs: Inputs, why: str) -> Draft:

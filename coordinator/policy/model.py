@@ -133,6 +133,11 @@ class PolicyState:
 
     target: int
 
+    @property
+    def useless_above(self) -> int:
+        """Return the count above which a gain check found no gain, 0 for none."""
+        return 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:

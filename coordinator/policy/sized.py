@@ -62,6 +62,11 @@ class SizedState(PolicyState):
     worth: Worth = field(default_factory=Worth)
     large_s: float = 0.0
 
+    @property
+    def useless_above(self) -> int:
+        """Return the count above which the gain check found no gain, 0 for none."""
+        return self.ceiling.workers
+
 
 class Work(NamedTuple):
     """All that a size is computed from; `size` is that of a decision, also of a recorded one.
