@@ -67,15 +67,15 @@ def figure_names(name: str) -> tuple[str, ...]:
 def policy_settings() -> Mapping[str, PolicySetting]:
     """Return the settings of policies for operators, by name. One name means one thing."""
     found: dict[str, PolicySetting] = {}
-    for policy, shape in ((name, kind.settings_type()) for name, kind in _KNOWN.items()):
-        kinds = get_type_hints(shape)
-        for entry in fields(shape):
+    for policy in POLICIES:
+        kinds = setting_kinds(policy)
+        for entry in fields(_find(policy).settings_type()):
             if MEANING not in entry.metadata:
                 continue
             before = found.get(entry.name)
             meanings = {before.meaning if before else "", entry.metadata[MEANING]} - {""}
             found[entry.name] = PolicySetting(
-                kind=_without_none(kinds[entry.name]),
+                kind=kinds[entry.name],
                 meaning=" ".join(meanings),
                 policies=(*(before.policies if before else ()), policy),
             )
