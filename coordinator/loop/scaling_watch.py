@@ -65,7 +65,7 @@ class ScalingWatch:
             self._refusals += 1
             self.is_known = self.is_known or self._refusals >= REFUSALS
             self._unread = str(error)[:300]
-            self._tell(self._unread)
+            self._tell(ScalingRefused(self._good.version, self._unread))
             return
         self.is_known, self._refusals, self._unread = True, 0, ""
         if record != self._read:
@@ -85,20 +85,11 @@ class ScalingWatch:
 
     def _take(self, record: ScalingRecord) -> None:
         first, self._read = self._read is None, record
-        self._problem = record.problem
-        if not record.problem:
-            try:
-                overrides = parse(record.values)
-            except ValueError as error:
-                self._problem = str(error)[:300]
-        if self._problem:
-            self._tell(self._problem, record.version)
+        overrides, self._problem = _understood(record)
+        if overrides is None:
+            self._tell(ScalingRefused(record.version, self._problem))
             return
-        policy = self.planner.policy
-        try:
-            policy = self._policy(overrides)
-        except ValueError as error:
-            self._problem = f"{str(error)[:300]}; policy {policy.name} stays as it is"
+        policy, self._problem = self._policy(overrides)
         self._good = record
         self.planner = replace(
             self.planner,
@@ -109,17 +100,30 @@ class ScalingWatch:
         )
         if not (first and record.version == 0):
             self._emit(ScalingChanged(record))
-        self._tell(self._problem, stays=f"policy {policy.name}")
+        self._tell(ScalingRefused(record.version, self._problem, f"policy {policy.name}"))
 
-    def _policy(self, overrides: Overrides) -> Policy[Any, Any]:
+    def _policy(self, overrides: Overrides) -> tuple[Policy[Any, Any], str]:
+        """Return the policy from now on, and why it is not the one that is asked for."""
         if overrides.policy is None and not overrides.settings:
-            return self._plain
-        return self._make_policy(overrides.policy, overrides.settings)
+            return self._plain, ""
+        try:
+            return self._make_policy(overrides.policy, overrides.settings), ""
+        except ValueError as error:
+            policy = self.planner.policy
+            return policy, f"{str(error)[:300]}; policy {policy.name} stays as it is"
 
-    def _tell(
-        self, problem: str, version: int | None = None, stays: str = "the previous one"
-    ) -> None:
-        if problem and problem != self._told:
-            version = self._good.version if version is None else version
-            self._emit(ScalingRefused(version, problem, stays))
-        self._told = problem
+    def _tell(self, refused: ScalingRefused) -> None:
+        """Tell a problem once. Without one, nothing was refused."""
+        if refused.problem and refused.problem != self._told:
+            self._emit(refused)
+        self._told = refused.problem
+
+
+def _understood(record: ScalingRecord) -> tuple[Overrides | None, str]:
+    """Return what a record asks for, or why it cannot be understood."""
+    if record.problem:
+        return None, record.problem
+    try:
+        return parse(record.values), ""
+    except ValueError as error:
+        return None, str(error)[:300]
