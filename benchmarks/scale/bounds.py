@@ -23,7 +23,7 @@ from time import monotonic, process_time, sleep
 from benchmarks.machine import describe_machine
 from benchmarks.rig import PAD, Rig, rig
 from benchmarks.scale.processes import Seen, coordinating, cycles
-from benchmarks.scale.shapes import empty_list, fill_list, group_of, in_turn
+from benchmarks.scale.shapes import empty_list, fill_list, group_of, in_turn, wait_until_drained
 from queuepool import Tier
 from tools.tables import markdown, write
 
@@ -138,12 +138,10 @@ def cycled(partitions: int) -> Iterator[tuple[str, Spent]]:
 
 
 def _drain(r: Rig, jobs: int, spent: list[Spent]) -> None:
-    partition = r.pool.partitions()[0]
     with r.consumer(8):
         consumer = Seen(r.pids[1], Path())
         with measured(r, jobs, spent, consumer.cpu_s):
-            while (seen := partition.observe()).backlog or seen.in_flight or seen.delayed:
-                sleep(0.01)
+            wait_until_drained(r)
 
 
 def imports() -> Iterator[list[str]]:

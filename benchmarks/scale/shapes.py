@@ -71,7 +71,7 @@ def first_waits(scale: float) -> Iterator[Row]:
             rows = [{"group": number}] * each
             r.pool.enqueue_many("mark", rows, partition_key=f"group-{number}")
         with r.consumer(_WORKERS, app="benchmarks.starts", BENCH_LATENCIES=str(path)):
-            _wait_until_drained(r)
+            wait_until_drained(r)
         first: dict[str, int] = {}
         for place, group in enumerate(path.read_text().split()):
             first.setdefault(group, place)
@@ -157,13 +157,14 @@ def _drained_s(r: Rig) -> float:
     """Return the seconds from the first claim on in which a consumer drains the partition."""
     with r.consumer(_WORKERS):
         began = monotonic()
-        _wait_until_drained(r)
+        wait_until_drained(r)
         return monotonic() - began
 
 
-def _wait_until_drained(r: Rig) -> None:
+def wait_until_drained(r: Rig) -> None:
+    """Return when the partition has no job that waits, is delayed or runs."""
     partition = r.pool.partitions()[0]
-    while (seen := partition.observe()).backlog or seen.in_flight:
+    while (seen := partition.observe()).backlog or seen.in_flight or seen.delayed:
         sleep(0.01)
 
 
