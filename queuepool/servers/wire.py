@@ -30,6 +30,7 @@ from queuepool.errors import (
     ScriptError,
     UnavailableError,
 )
+from queuepool.models.doctor import Refusal
 from queuepool.servers import tls
 from queuepool.servers.local_faults import local_error
 from queuepool.servers.urls import check_url, display_name, make_pool
@@ -43,7 +44,7 @@ FAILURES = (RedisError, RedisClusterException, OSError)
 # into classes and strips them from the text; MOVED is an AskError, MASTERDOWN a ClusterDownError.
 _MISPLACED = (AskError, ClusterDownError, ReadOnlyError)
 _TRANSIENT = (*_MISPLACED, TryAgainError, NoScriptError)
-_REFUSING = frozenset(("MISCONF", "NOREPLICAS"))  # every write, before its first line
+_REFUSING = frozenset((Refusal.UNSAVED, Refusal.ALONE))  # every write, before its first line
 _TRANSIENT_WORDS = _REFUSING | {"BUSY", "NOMASTERLINK"}
 # Not that nothing was written: an earlier attempt of the same call may have been
 _REFUSED = (

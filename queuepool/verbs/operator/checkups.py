@@ -20,10 +20,6 @@ _OFFSET = re.compile(r"offset=(\d{1,18})")
 _LAG = re.compile(r"lag=(\d{1,9})")
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?")
 _NUMBER = re.compile(r"-?\d{1,18}")
-# How the text of the error names the first word of the server's reply
-_REFUSALS = {
-    "MISCONF": Refusal.UNSAVED, "NOREPLICAS": Refusal.ALONE, "ReadOnlyError": Refusal.REPLICA,
-}  # fmt: skip
 
 
 def checkup() -> Verb[Checkup]:
@@ -65,8 +61,9 @@ def refusal(reply: object) -> Refusal | None:
     """
     if not isinstance(reply, UnavailableError):
         return None
-    words = str(reply).replace(":", " ").split()
-    return next((kind for word, kind in _REFUSALS.items() if word in words), None)
+    # The client makes an error of its own of one of these words.
+    words = str(reply).replace("ReadOnlyError", Refusal.REPLICA).replace(":", " ").split()
+    return next((kind for kind in Refusal if kind in words), None)
 
 
 def _read_figures(name: str, info: Mapping[str, str]) -> ServerFigures:
