@@ -8,9 +8,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from functools import partial
 from inspect import Parameter
 from typing import Any
 
+from queuepool.errors import UndecodableError
+from queuepool.errors.escaping import shown
 from queuepool.tasks import conversion
 from queuepool.tasks.context import JobContext
 
@@ -79,7 +82,14 @@ class Annotations:
         )
 
     def result_reader(self) -> conversion.Convert | None:
-        """Return the converter from JSON to a result; None: it stays unchanged."""
+        """Return the converter from JSON to a result; None: it stays unchanged.
+
+        It raises UndecodableError for what is something else.
+        """
+        convert = self._result_converter()
+        return None if convert is None else partial(_read_result, self._task, convert)
+
+    def _result_converter(self) -> conversion.Convert | None:
         note = conversion.signature_of(self._function).return_annotation
         annotation = self._resolved("return", note)
         if annotation is None or annotation is type(None) or conversion.is_left_alone(annotation):
@@ -92,6 +102,19 @@ class Annotations:
         except Exception as error:
             self._say("return", annotation, f"{type(error).__name__}: {error}")
         return None
+
+
+def _read_result(task: str, convert: conversion.Convert, result: Any) -> Any:
+    try:
+        return convert(result)
+    except conversion.NO_MISMATCH:
+        raise
+    except Exception as error:
+        raise UndecodableError(
+            f"the result of task {task!r} does not match its return annotation: "
+            f"{conversion.why_not(error)}. It is {shown(result)}; the job's status has the "
+            "unconverted value."
+        ) from None
 
 
 def context_parameter(parameters: list[Parameter]) -> str | None:

@@ -24,7 +24,10 @@ from typing import Any, Optional
 
 import msgspec
 
+from queuepool.errors import JobError
+
 Convert = Callable[[Any], Any]
+NO_MISMATCH = (JobError, MemoryError)  # whatever else the code of a type raises is one
 SIMPLE = frozenset((int, float, bool, str))  # the exact types of JSON values
 _MAY_READ_NULL = (  # the text, which lax conversion takes for None; `str` comes before that
     msgspec.inspect.BytesType,
@@ -224,3 +227,17 @@ def shown_type(annotation: Any) -> str:
     if isinstance(annotation, type) and not typing.get_args(annotation):
         return annotation.__name__
     return str(annotation).replace("typing.", "")
+
+
+def why_not(error: Exception) -> str:
+    """Return why a value could not be converted, by what the code of its type raised."""
+    text = str(error)
+    if not isinstance(error, (ValueError, TypeError)):  # of a type's own code
+        return f"{type(error).__name__}: {text}"[:500]
+    details = getattr(error, "errors", None)
+    if callable(details):  # of pydantic: several lines, with a link in each
+        found = details(include_url=False, include_context=False, include_input=False)
+        text = "; ".join(
+            ".".join(map(str, e["loc"])) + (": " if e["loc"] else "") + e["msg"] for e in found[:3]
+        )
+    return text[:500]

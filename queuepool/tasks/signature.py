@@ -19,14 +19,13 @@ from typing import Any
 
 import msgspec
 
-from queuepool.errors import BadPayloadError, InvalidInputError, JobError, UndecodableError
+from queuepool.errors import BadPayloadError, InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.tasks import conversion
 from queuepool.tasks.annotations import Annotations, Argument, context_parameter, is_for_context
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-_NO_MISMATCH = (JobError, MemoryError)
 
 Check = Callable[[Mapping[str, Any], bytes], None]
 
@@ -144,7 +143,7 @@ class Signature:
             try:
                 self._decoder.decode(envelope)
                 return
-            except _NO_MISMATCH:
+            except conversion.NO_MISMATCH:
                 raise
             except Exception:  # noqa: S110 - checked one by one below
                 pass  # which one, and whether it is tolerable
@@ -169,16 +168,7 @@ class Signature:
             self._prepare()
         if self._read_result is None or result is None:
             return result
-        try:
-            return self._read_result(result)
-        except _NO_MISMATCH:
-            raise
-        except Exception as error:
-            raise UndecodableError(
-                f"the result of task {self._task!r} does not match its return annotation: "
-                f"{_why(error)}. It is {shown(result)}; the job's status has the unconverted "
-                "value."
-            ) from None
+        return self._read_result(result)
 
     def _check_names(self, keys: Any) -> None:
         problems = []
@@ -250,7 +240,7 @@ class Signature:
             return self._each(payload)
         try:
             form = msgspec.convert((payload,), self._form, strict=self._strict, dec_hook=self._hook)
-        except _NO_MISMATCH:
+        except conversion.NO_MISMATCH:
             raise
         except Exception:
             return self._each(payload)
@@ -265,13 +255,13 @@ class Signature:
                 continue
             try:
                 arguments[name] = wanted.make(value)
-            except (*_NO_MISMATCH, RecursionError):
+            except (*conversion.NO_MISMATCH, RecursionError):
                 raise
             except Exception as error:
                 raise BadPayloadError(
                     f"task {self._task!r}: argument {name!r} must be "
                     f"{conversion.shown_type(wanted.annotation)} and is {shown(value)}: "
-                    f"{_why(error)}",
+                    f"{conversion.why_not(error)}",
                     argument=name,
                 ) from None
         return arguments
@@ -291,16 +281,3 @@ def _is_in_a_class(function: Callable[..., Any]) -> bool:
 
 def _listed(names: Any) -> str:
     return ", ".join(repr(shown(n)[1:-1]) if isinstance(n, str) else shown(n) for n in names)
-
-
-def _why(error: Exception) -> str:
-    text = str(error)
-    if not isinstance(error, (ValueError, TypeError)):  # of a type's own code
-        return f"{type(error).__name__}: {text}"[:500]
-    details = getattr(error, "errors", None)
-    if callable(details):  # of pydantic: several lines, with a link in each
-        found = details(include_url=False, include_context=False, include_input=False)
-        text = "; ".join(
-            ".".join(map(str, e["loc"])) + (": " if e["loc"] else "") + e["msg"] for e in found[:3]
-        )
-    return text[:500]
