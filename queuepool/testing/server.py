@@ -33,6 +33,7 @@ from queuepool.testing import (
     reading_batches,
     routed,
     scheduling,
+    taking_out,
     tenants,
 )
 from queuepool.testing.data import PartitionData
@@ -47,7 +48,8 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     for module in (
         *(producing, cancelling, managing, holding, claiming, admitting, ending),
         *(owning, operating, finding, leading, limiting, delivering, scheduling, tenants, batches),
-        *(routed, checking, carrying, carrying_batches, reading_batches, logbook, grouping),
+        *(routed, checking, carrying, taking_out, carrying_batches, reading_batches),
+        *(logbook, grouping),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__
