@@ -13,8 +13,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace as changed
 
-from coordinator.core.doubts import A_STEP_AT_MOST, contradiction, doubt, within_a_step
-from coordinator.core.memory import PartitionMemory, own_bound
+from coordinator.core.doubts import A_STEP_AT_MOST, contradiction, within_a_step
+from coordinator.core.memory import PartitionMemory
 from coordinator.core.model import (
     Clamp,
     Inputs,
@@ -23,8 +23,9 @@ from coordinator.core.model import (
     PartitionDecision,
 )
 from coordinator.core.overlays.budget import Ask
-from coordinator.core.overlays.effect import Situation, overlaid
+from coordinator.core.overlays.effect import overlaid
 from coordinator.core.overlays.rules import Rules
+from coordinator.core.overlays.situation import Situation, demand_beside, situation_of
 from coordinator.core.overlays.values import ScaleMode
 from coordinator.core.reading import read
 from coordinator.policy import Decision, Limits, Policy, PolicyState, Reading
@@ -93,16 +94,7 @@ class Ruler:
             return self._first_look(memory, seen, inputs, reading)
         chosen = self.policy.decide(reading, memory.policy, self.rules.limits)
         demand = self._demand(memory, chosen.state, reading)
-        now = Situation(
-            before=memory.target,
-            ready=state.ready,
-            owner=state.owner,
-            demand=getattr(chosen.state, "demand", None) or demand,
-            free="gain_check" not in chosen.clamps and reading.workers >= memory.target,
-            ceiling=chosen.state.useless_above,
-            doubt=doubt(state, state.owner, reading.finished_total, memory.last),
-            own=own_bound(memory, state.owner, seen.at_s),
-        )
+        now = situation_of(memory, state, state.owner, reading, chosen, demand)
         return Draft(
             memory=memory,
             demand=memory.demand if now.doubt else demand,
@@ -255,13 +247,10 @@ class Ruler:
     def _demand(
         self, memory: PartitionMemory, policy: PolicyState, reading: Reading
     ) -> Demand | None:
-        """Return what is measured of the jobs for overlays, None if the policy measures it."""
-        if not self.rules.waits_s or hasattr(policy, "demand"):
+        """Return what is measured of the jobs for overlays, None if that is not needed."""
+        if not self.rules.waits_s:
             return None
-        last = memory.demand or Demand()
-        if last.problem(reading):
-            return last.restart(reading)
-        return last.observe(reading, self.cycle_s)
+        return demand_beside(policy, memory.demand, reading, self.cycle_s)
 
 
 def _remembered(draft: Draft, policy: PolicyState, granted: int) -> PartitionMemory:

@@ -12,37 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from msgspec import Struct
-
-from coordinator.core.memory import OwnBound
 from coordinator.core.model import Clamp
 from coordinator.core.overlays.rules import Rules
+from coordinator.core.overlays.situation import Situation
 from coordinator.core.overlays.values import TIERS, ScaleMode
-from coordinator.policy.demand import Demand
 from queuepool.models import Owner
 
 _OWN_MOST = "its consumer takes no more: CONSUMER_MAX_WORKERS or CONSUMER_POOLS"
 _OWN_LEAST = "its consumer takes no fewer: CONSUMER_POOLS"
 _FACTOR, _STEP = 2, 8  # of a step for a target wait, whose gain the policy can check
-
-
-class Situation(Struct, frozen=True, kw_only=True):
-    """What overlays look at. before: the count so far; ready: waiting jobs by tier.
-
-    demand: what was measured of the jobs, None if nothing was. free: whether the policy is free to
-    grow: no gain check stands against it, and the workers of the last step have started. ceiling:
-    above which more workers finished no more, 0 for none. doubt: why the observation is hardly
-    true. own: the bound of the consumer itself, as far as it is known.
-    """
-
-    before: int
-    ready: tuple[int, int, int, int] = (0, 0, 0, 0)
-    owner: Owner | None = None
-    demand: Demand | None = None
-    free: bool = True
-    ceiling: int = 0
-    doubt: str = ""
-    own: OwnBound | None = None
 
 
 def overlaid(wanted: int, now: Situation, rules: Rules) -> tuple[int, tuple[Clamp, ...]]:
