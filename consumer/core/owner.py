@@ -120,7 +120,7 @@ class Core:
 
     def on_ended(self, outcomes: Sequence[Outcome]) -> None:
         """Take executions that ended (or never started, with End.HAND_BACK)."""
-        self.state.gatekeeper.on_ended(outcomes)
+        self.state.gatekeeper.purse.on_ended(outcomes)
         self.state.costs.on_ended(outcomes)
         self.state.worked.on_ended(outcomes)
         self.in_flight.on_ended(outcomes)

@@ -22,11 +22,11 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from consumer.core.jobs import HAND_BACK
 from consumer.core.limits.downstream_waits import DownstreamWaits
 from consumer.core.limits.earlier import EarlierPermits
 from consumer.core.limits.gates import Gates
 from consumer.core.limits.home_call import HomeCall, ask_for
+from consumer.core.limits.purse import Purse
 from consumer.core.limits.resting import Resting
 from consumer.core.limits.stranded import Unclaimed
 from consumer.core.limits.uses import Uses
@@ -36,7 +36,6 @@ from queuepool.models.limits import limits_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from consumer.core.jobs import Outcome
     from consumer.core.limits.gate import GateView, Tokens
     from consumer.core.limits.share import Share
     from queuepool.servers import Reply
@@ -55,10 +54,10 @@ class Gatekeeper:
         self._ownership, self._definition_of = ownership, definition_of
         self.gates = Gates()
         self.uses = Uses(self.gates)
-        self._of: dict[bytes, tuple[GateView, Tokens]] = {}  # claimed jobs
         self._whole = False  # the reading of all gates that goes on missed nothing so far
         self._serial = 0
         self._waits = DownstreamWaits(definition_of)
+        self.purse = Purse(self.gates, self._waits)
         self._lost = False  # what was planned may or may not have been admitted
         self._resting = Resting()
         self.earlier = EarlierPermits(ownership)
@@ -125,7 +124,7 @@ class Gatekeeper:
         """
         refused: set[bytes] = set()
         for job_id, gate in zip(limits[::2], limits[1::2], strict=True):
-            self._end(job_id)
+            self.purse.end(job_id)
             name = gate.decode("utf-8", "replace")
             if not limits_of(name):
                 continue
@@ -140,37 +139,15 @@ class Gatekeeper:
             if tokens is None:
                 refused.add(job_id)
             else:
-                self._of[job_id] = view, tokens
+                self.purse.held[job_id] = view, tokens
             self.gates.changed(view)
         self._unclaimed.on_claim(now_s, all_found=all_found)
         return refused
 
     def on_recorded(self, claimed: Collection[bytes], unstarted: Iterable[bytes] = ()) -> None:
         """Forget jobs that are not ours any more. claimed: those that are; unstarted: not begun."""
-        ended = [job_id for job_id in self._of if job_id not in claimed]
-        never = frozenset(unstarted if ended else ())
-        for job_id in ended:
-            if job_id in never:
-                view, tokens = self._of[job_id]
-                view.take_back(tokens)
-            self._end(job_id)
-        if ended:
+        if self.purse.keep(claimed, unstarted):
             self._wake(inf)  # a group that runs as many as it may has room now
-
-    def on_ended(self, outcomes: Iterable[Outcome]) -> None:
-        """Count jobs that ended, and pass on that what they need told them to wait."""
-        for one in outcomes if self._of else ():
-            view, _ = self._of.get(one.job.id, (None, ()))
-            if view is not None and one.end is not HAND_BACK:
-                view.on_worked(one.ended_s - one.started_s)
-            if one.slow_ms:
-                self.on_slow(one.job.id, one.slow_ms, one.ended_s)
-
-    def on_slow(self, job_id: bytes, wait_ms: int, now_s: float) -> None:
-        """Pass on that what a job needs told it to wait."""
-        view, _ = self._of.get(job_id, (None, ()))
-        for share in view.limits if view else ():
-            self._waits.note(share.name, now_s + wait_ms / 1000, now_s)
 
     def on_no_reply(self) -> None:
         """Note that a turn may or may not have admitted what it planned."""
@@ -254,12 +231,6 @@ class Gatekeeper:
     @property
     def _stopped(self) -> bool:
         return self.draining or self._lost
-
-    def _end(self, job_id: bytes) -> None:
-        view, _ = self._of.pop(job_id, (None, ()))
-        if view is not None:
-            view.running -= 1
-            self.gates.changed(view)
 
     def _wake(self, until_s: float) -> None:
         for view in self._resting.wake(until_s):

@@ -186,14 +186,14 @@ def test_a_downstream_that_says_wait_is_passed_on_to_each_limit_of_the_job() -> 
     world.ask()
     world.admit()
 
-    world.keeper.on_slow(b"1", 30_000, world.clock())
+    world.keeper.purse.on_slow(b"1", 30_000, world.clock())
     told = [call for call in world.ask() if call.verb.script == "slow"]
 
     assert [call.name for call in told] == ["mail"]
     status = world.partition.run(homes.find_limit("mail"))
     assert status is not None
     assert 29_000 < status.wait_ms <= 30_000
-    world.keeper.on_slow(b"unknown", 1, world.clock())
+    world.keeper.purse.on_slow(b"unknown", 1, world.clock())
     assert [c for c in world.ask() if c.verb.script == "slow"] == []
 
 
@@ -202,7 +202,7 @@ def test_a_wait_that_a_home_did_not_hear_of_is_passed_on_again() -> None:
     world.parked(mail=5)
     world.ask()
     world.admit()
-    world.keeper.on_slow(b"1", 30_000, world.clock())
+    world.keeper.purse.on_slow(b"1", 30_000, world.clock())
     lost = [call for call in world.keeper.calls(world.clock()) if call.verb.script == "slow"]
     for call in lost:
         world.keeper.on_reply(call, UnavailableError("away"), world.clock())

@@ -51,8 +51,8 @@ def test_jobs_that_ended_count_with_the_time_that_they_took() -> None:
     run(world, 2)
     ran = [claimed(b"1", b"", 1, 0, 0, 0.0), claimed(b"of no limit", b"", 1, 0, 0, 0.0)]
 
-    world.keeper.on_ended([Outcome(job, End.DONE, 3.0, 3.5) for job in ran])
-    world.keeper.on_ended([Outcome(ran[0], End.HAND_BACK, 3.0, 3.5)])
+    world.keeper.purse.on_ended([Outcome(job, End.DONE, 3.0, 3.5) for job in ran])
+    world.keeper.purse.on_ended([Outcome(ran[0], End.HAND_BACK, 3.0, 3.5)])
 
     use = told(world)["mail"]
     assert (use.finished_total, use.service_s_total) == (1, 0.5)
