@@ -13,6 +13,7 @@ from queuepool.testing.keyspace import Args
 from queuepool.testing.routed import routed
 
 _ERRORS_KEPT = 1000
+_NEVER = b"0" * 11
 _LONGEST_PAUSE_MS = 1_800_000
 
 
@@ -122,25 +123,26 @@ def note_ends(p: PartitionData, args: Args) -> Any:
 
 def _note(b: Batch, number: int, end: bytes, stamp: bytes, text: bytes) -> bool:
     ended = number in b.bits
-    how, death, back, _ = b.failed.get(number, (b"", b"", b"0" * 11, b""))
+    how, death, back, _ = b.failed.get(number, (b"", b"", b"", b""))
+    if ended and how != b"x":
+        return False
+    old = stamp <= death or stamp < back or (end == b"r" and stamp == back)
+    if old and end in (b"x", b"r"):
+        return False
     if end == b"r":
-        if not ended or how != b"x" or stamp <= back:
-            return False
-        b.failed[number] = (b"r", death, stamp, b"")
+        b.failed[number] = (b"r", death or _NEVER, stamp, b"")
+        b.counts["dead"] -= ended
         b.bits.discard(number)
-        b.counts["dead"] -= 1
-        return True
-    if ended and (how != b"x" or end == b"x"):
-        return False
-    if end == b"x" and how == b"r" and stamp <= death:
-        return False
+        return ended
     if end == b"d":
         if text:
             b.results[number] = text
         b.failed.pop(number, None)
     else:
         kept = b"" if len(b.failed) >= _ERRORS_KEPT else text
-        b.failed[number] = (end, stamp, back if how == b"r" else b"0" * 11, kept)
+        b.failed[number] = (end, stamp, back or _NEVER, kept)
+        if ended and end == b"x":
+            return False
     b.bits.add(number)
     b.top = max(b.top, number + 1)
     if ended:

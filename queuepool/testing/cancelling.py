@@ -45,7 +45,7 @@ def cancel_group(p: PartitionData, args: Args) -> Any:
     group = p.find_group(name)
     if group is None or args[1] != b"start":
         return [b"", 0, 0]
-    group.cancelled_at = p.counters["cut"] = max(p.now, p.counters.get("cut", 0) + 1)
+    group.cancelled_at = p.counters["cut"] = p.fresh_stamp
 
     def old(body: bytes) -> bool:
         return codec.read_enqueued_ms(body) <= group.cancelled_at

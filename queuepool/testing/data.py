@@ -18,6 +18,7 @@ from queuepool.testing.tenants import is_bounded
 STARTED = 1e12  # scores of in-flight jobs: below, a claim sequence; from here, the ms of a start
 FIRST = 2.0**43  # less is the score of a job of tier 0 in the index of urgent ones
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
+_FAR_AHEAD_MS = 3_600_000  # of a clock that was wrong
 
 
 @dataclass(slots=True)
@@ -231,6 +232,20 @@ class PartitionData(Keyspace):
         if stamp - 1 > cut:
             return stamp - 1
         self.counters["cut"] = max(cut, stamp)
+        return stamp + 1
+
+    @property
+    def fresh_stamp(self) -> int:
+        """Return the stamp of a job that is enqueued now."""
+        return max(self.now, self.counters.get("cut", 0) + 1)
+
+    def later_stamp(self, stamp: int) -> int:
+        """Return a later one, that the next cancellation of a group will reach."""
+        if stamp > self.fresh_stamp + _FAR_AHEAD_MS:
+            return self.fresh_stamp
+        cut = self.counters.get("cut", 0)
+        if stamp >= self.now and stamp > cut:
+            self.counters["cut"] = stamp
         return stamp + 1
 
     def tell(self, job_id: bytes, end: bytes, text: bytes = b"") -> None:

@@ -202,7 +202,7 @@ def edit(p: PartitionData, args: Args) -> Any:
         return [b"moving", b""]
     stamp = codec.read_enqueued_ms(body)
     if job_id not in p.wishes.expire_ms:
-        stamp = p.other_stamp(stamp)
+        stamp = p.later_stamp(stamp)
     head = 18 + len(codec.read_group(body))
     edited = b"%s%011x%s%s" % (body[:2], stamp, body[13:head], envelope)
     p.jobs[job_id] = edited

@@ -140,13 +140,13 @@ def replay(p: PartitionData, args: Args) -> Any:
 
 
 def _restamped(body: bytes, p: PartitionData) -> bytes:
-    # As if enqueued now, but always different from before; one of another layout stays unchanged.
+    # As if enqueued now, but always later than before; one of another layout stays unchanged.
     old = _STAMPED.match(body)
     if old is None:
         return body
-    stamp = max(p.now, p.counters.get("cut", 0) + 1)
-    if stamp == int(old[1], 16):
-        stamp = p.other_stamp(stamp)
+    stamp, before = p.fresh_stamp, int(old[1], 16)
+    if stamp <= before:
+        stamp = p.later_stamp(before)
     return b"%s%011x%s" % (body[:2], stamp, body[13:])
 
 

@@ -46,7 +46,7 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     accept = Accept(p, {int(wishes[k]): wishes[k + 1 : k + 5] for k in range(0, len(wishes), 5)})
     idle = sum(p.counters.get(f"r{t}", 0) for t in TIERS) <= 0
     # Never the ms of a group's cancellation: its cut must tell what came before it.
-    stamp = b"%011x" % max(p.now, p.counters.get("cut", 0) + 1)
+    stamp = b"%011x" % p.fresh_stamp
     added, wake, sooner, i, names = 0, False, False, 6, set[bytes]()
     while i < len(args):
         tier, group, delay, n = int(args[i]) % 4, args[i + 1], int(args[i + 2]), int(args[i + 3])

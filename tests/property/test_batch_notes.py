@@ -1,8 +1,10 @@
-"""A batch counts what is true, whatever is repeated: any prefix, in order, at any time."""
+"""A batch counts what is true, whatever is repeated, and in the end in whatever order it comes."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from queuepool.models.flows import EndOf
 from queuepool.protocol.keys import Keyspace
 from queuepool.testing import FakeClock, MemoryServer
+from queuepool.verbs import Verb
 from queuepool.verbs.flows import verbs as flow
 
 BATCH = "AAbbbbbbbbbbbb"
@@ -34,7 +37,7 @@ def histories(draw: st.DrawFn) -> list[Note]:
             notes.append((BATCH, number, b"x", b"%011x" % stamp, b"{}"))
             stamp += draw(st.integers(2, 9))
             notes.append((BATCH, number, b"r", b"%011x" % stamp, b""))
-            stamp -= draw(st.integers(0, 1))  # an edit takes one off
+            stamp += draw(st.integers(0, 1))  # an edit adds one
         last = draw(st.sampled_from([b"", b"d", b"x", b"xg", b"xv", b"c"]))
         notes += [(BATCH, number, bytes([k]), b"%011x" % stamp, b"1") for k in last]
         told.append(notes)
@@ -42,18 +45,40 @@ def histories(draw: st.DrawFn) -> list[Note]:
     return [told[number].pop(0) for number in order]
 
 
-@given(histories(), st.data())
-def test_counts_are_true_after_any_repetitions(ends_told: list[Note], data: st.DataObject) -> None:
+def open_batch(jobs: int) -> Callable[[Verb[Any]], Any]:
+    """Define a batch; returns what runs verbs where it is."""
     server, key = MemoryServer(FakeClock()), Keyspace().partition(0)
 
-    def run(verb: object) -> object:
-        [reply] = server.run(key, [verb])  # type: ignore[list-item]
-        return verb.read(reply)  # type: ignore[attr-defined]
+    def run(verb: Verb[Any]) -> Any:
+        [reply] = server.run(key, [verb])
+        return verb.read(reply)
 
     ways = {"on_failure": "wait", "on_deadline": "partial"}
     run(flow.open_batch(BATCH, BATCH, deadline_ms=10**9, keep_ms=1, **ways))  # type: ignore[arg-type]
-    jobs = 1 + max((note[1] for note in ends_told), default=0)
     run(flow.seal_batch(BATCH, jobs))
+    return run
+
+
+def check(run: Callable[[Verb[Any]], Any], jobs: int, history: list[Note]) -> None:
+    """Compare what is known with what has happened."""
+    now = {note[1]: note[2] for note in history}
+    found = run(flow.batch_results(BATCH, 0))
+    ends = [_LAST[now[n]] if n in now else EndOf.OPEN for n in range(jobs)]
+    assert [each.end for each in found.found] == ends
+    status = run(flow.batch(BATCH))
+    counts = Counter(ends)
+    lost = counts[EndOf.DISCARDED] + counts[EndOf.EVICTED] + counts[EndOf.CANCELLED]
+    assert (status.done, status.dead, status.lost) == (
+        counts[EndOf.DONE],
+        counts[EndOf.DEAD],
+        lost,
+    )
+
+
+@given(histories(), st.data())
+def test_counts_are_true_after_any_repetitions(ends_told: list[Note], data: st.DataObject) -> None:
+    jobs = 1 + max((note[1] for note in ends_told), default=0)
+    run = open_batch(jobs)
     told = deleted = 0
     while deleted < len(ends_told):
         until = data.draw(st.integers(deleted + 1, len(ends_told)))
@@ -61,15 +86,15 @@ def test_counts_are_true_after_any_repetitions(ends_told: list[Note], data: st.D
         told = max(told, until)
         if data.draw(st.booleans()) and until == told:  # the owner heard the answer
             deleted = until
-        now = {note[1]: note[2] for note in ends_told[:told]}
-        found = run(flow.batch_results(BATCH, 0))
-        ends = [_LAST[now[n]] if n in now else EndOf.OPEN for n in range(jobs)]
-        assert [each.end for each in found.found] == ends  # type: ignore[attr-defined]
-        status = run(flow.batch(BATCH))
-        counts = Counter(ends)
-        lost = counts[EndOf.DISCARDED] + counts[EndOf.EVICTED] + counts[EndOf.CANCELLED]
-        assert (status.done, status.dead, status.lost) == (  # type: ignore[attr-defined]
-            counts[EndOf.DONE],
-            counts[EndOf.DEAD],
-            lost,
-        )
+        check(run, jobs, ends_told[:told])
+
+
+@given(histories(), st.data())
+def test_counts_are_true_in_the_end_in_whatever_order_ends_are_told(
+    ends_told: list[Note], data: st.DataObject
+) -> None:
+    jobs = 1 + max((note[1] for note in ends_told), default=0)
+    run = open_batch(jobs)
+    for note in data.draw(st.permutations(ends_told)):
+        run(flow.note_ends([note]))
+    check(run, jobs, ends_told)

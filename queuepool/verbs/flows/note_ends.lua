@@ -11,8 +11,8 @@
 --         counted. O(n + batches told).
 -- One that has concluded notes them too, for its continuation, which may run again; but not one
 -- that was cancelled, or whose results are being deleted.
--- A death and a return are told with the stamp of the body, which a return changes: with an older
--- one they were told before.
+-- A death and a return are told with the stamp of the body, which a return makes later: those that
+-- are older than what is known were told before, or are told late.
 local base, routed = KEYS[1], ARGV[1]
 -- uses: moved, clock, ours, add, make_due
 redis.call('ZCARD', base .. ':bd')

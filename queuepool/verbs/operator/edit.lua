@@ -8,7 +8,7 @@
 --         only to be returned. Its id, place, tier, group, limits and unique key stay. O(1).
 local base, id = KEYS[1], ARGV[1]
 local j, c = base .. ':j', base .. ':c'
--- uses: group_of, is_cancelled, epochs_in_flight, newest_cut, add, raise_largest, ours
+-- uses: clock, group_of, is_cancelled, epochs_in_flight, newest_cut, add, raise_largest, ours
 local body = redis.call('HGET', j, id)
 if not body then return {'unknown', ''} end
 local group = group_of(body)
@@ -24,8 +24,8 @@ if ours('HGET', base .. ':g:' .. group, 'moving') then return {'moving', ''} end
 -- uses: make_way
 local stamp = string.sub(body, 3, 13)
 if redis.call('HEXISTS', base .. ':ex', id) == 0 then
-  -- uses: other_stamp
-  stamp = string.format('%011x', other_stamp(tonumber(stamp, 16) or 0, newest_cut(cut)))
+  -- uses: later_stamp
+  stamp = string.format('%011x', later_stamp(tonumber(stamp, 16) or 0, newest_cut(cut)))
 end
 local edited = string.sub(body, 1, 2) .. stamp .. string.sub(body, 14, 18) .. group .. ARGV[3]
 redis.call('HSET', j, id, edited)
