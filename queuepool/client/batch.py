@@ -178,7 +178,8 @@ class Batch(_Batch):
         """Cancel it, its continuation, and its jobs that have not ended, in all partitions.
 
         Also batches in it. Returns how many jobs were cancelled or asked to stop. Looks at every
-        job of every partition.
+        job of every partition. Raises UnavailableError if it cannot reach all of them: call it
+        again.
         """
         return self._network.do(self._cancel())
 

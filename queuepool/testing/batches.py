@@ -87,11 +87,13 @@ def cancel_batch(p: PartitionData, args: Args) -> Any:
 def cancel_children(p: PartitionData, args: Args) -> Any:
     """Cancel the jobs of batches; a script does it in steps, this in one."""
     gone = asked = left = 0
+    runs = False
     wanted = set(args[2:])
     for job_id in [i for i in p.jobs if i[2:].rpartition(b"~")[0] in wanted and i not in p.dead]:
         body = p.jobs[job_id]
         if any(job_id in p.book(epoch) for epoch in p.epochs()):
-            p.cancels[job_id], asked = p.now, asked + 1
+            runs, asked = True, asked + (job_id not in p.cancels)
+            p.cancels[job_id] = p.now
             continue
         if p.is_closed(body):
             left += 1
@@ -100,7 +102,7 @@ def cancel_children(p: PartitionData, args: Args) -> Any:
         if not p.leave_delayed(job_id, body):
             p.mark(job_id, body)
         p.end_cancelled(job_id, body)
-    if asked:
+    if runs:
         p.wake(b"c")
     return [b"0", gone, asked, left]
 

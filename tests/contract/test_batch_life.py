@@ -136,6 +136,15 @@ def test_a_batch_that_is_cancelled_ends_with_all_its_jobs(world: World) -> None:
     assert world.partition.run(flow.cancel_batch(BATCH))[0] is BatchState.CANCELLED
 
 
+def test_a_running_job_that_is_asked_again_to_stop_is_counted_once(world: World) -> None:
+    owned = world.own()
+    [job] = open_batch(world, 1)
+    w.claim(owned)
+    verb = flow.cancel_children([BATCH], b"0")
+    assert [world.partition.run(verb)[1:] for _ in range(3)] == [(0, 1, 0), (0, 0, 0), (0, 0, 0)]
+    assert w.renew(owned).cancels == {job.encode()}
+
+
 def test_delayed_and_dead_jobs_of_a_cancelled_batch(world: World) -> None:
     owned = world.own()
     ids = open_batch(world, 2)

@@ -12,6 +12,7 @@ Invariants
 - A server that is away keeps no jobs of others waiting: it raises once the others were asked.
 - Whatever ended a call halfway, the same call again does the rest: it goes by what is there, not by
   what it changes.
+- A job counts once, however often it is looked at: one that runs, when it is first asked to stop.
 """
 
 from __future__ import annotations
@@ -123,10 +124,11 @@ def _cancel_jobs(config: PoolConfig, names: Sequence[str]) -> Steps[int]:
     """Cancel the jobs of these batches, in all partitions.
 
     Jobs whose slot moves meanwhile may go from a partition that is still to be looked at to one
-    that was, and stay while they are copied: it looks again until nothing has moved, _ROUNDS times
-    at most.
+    that was, and stay while they are copied: it looks again, _ROUNDS times at most, until nothing
+    has moved, or two looks by the same version left none: what goes past one is found by the other.
+    Raises UnavailableError if some may be left.
     """
-    cancelled: int = 0
+    cancelled = left = clean = 0  # clean: the version by which the last look left none
     for _ in range(_ROUNDS):
         yield Follow()
         before = config.topology.view
@@ -134,10 +136,22 @@ def _cancel_jobs(config: PoolConfig, names: Sequence[str]) -> Steps[int]:
         cancelled += some
         yield Follow()
         after = config.topology.view
-        if after.version == before.version and not after.moving and not left:
-            break
+        if after.version != before.version or left:
+            clean = 0
+        elif not after.moving or clean == after.version:
+            return cancelled
+        else:
+            clean = after.version
         yield Pause(_MOVING_S if after.moving else _MOVED_S)
-    return cancelled
+    raise _on_the_way(cancelled, left)
+
+
+def _on_the_way(cancelled: int, left: int) -> UnavailableError:
+    jobs = f"{left:,} jobs are" if left else "some jobs may be"
+    return UnavailableError(
+        f"{jobs} still on the way to another partition, where they would run. {cancelled:,} jobs "
+        "were cancelled or asked to stop: for the rest, call cancel() again"
+    )
 
 
 def _cancel_once(config: PoolConfig, names: Sequence[str]) -> Steps[tuple[int, int]]:

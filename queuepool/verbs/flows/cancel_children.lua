@@ -5,9 +5,9 @@
 --         fl:<epochs> dn:<0|1> mg mv ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk
 --         ex lm ga fo
 -- ARGV    cursor ('0', then what the last call returned), ids at once, then batches
--- Returns {next cursor ('0' when done), waiting jobs cancelled, running jobs asked, waiting jobs
---         that stay, as they are being copied to another partition}. It looks at every job of the
---         partition: O(ids at once + batches) a call.
+-- Returns {next cursor ('0' when done), waiting jobs cancelled, running jobs that are asked for the
+--         first time, waiting jobs that stay, as they are being copied to another partition}. It
+--         looks at every job of the partition: O(ids at once + batches) a call.
 local base = KEYS[1]
 local c, j = base .. ':c', base .. ':j'
 local of = #ARGV == 3 and ARGV[3] or '*' -- of one batch, the server looks for its jobs alone
@@ -39,11 +39,11 @@ for _, job in ipairs(jobs) do
   end
 end
 -- uses: make_way
-local gone, asked, left = 0, 0, 0
+local gone, asked, left, runs = 0, 0, 0, false
 for _, job in ipairs(jobs) do
   if job.runs then
-    asked = asked + 1
-    redis.call('HSET', base .. ':cn', job.id, now)
+    runs = true
+    asked = asked + redis.call('HSET', base .. ':cn', job.id, now)
   elseif job.stays then
     left = left + 1
   else
@@ -52,5 +52,5 @@ for _, job in ipairs(jobs) do
     end_cancelled(job.id, job.g, #job.body)
   end
 end
-if asked > 0 then wake('c') end
+if runs then wake('c') end
 return {page[1], gone, asked, left}

@@ -245,8 +245,9 @@ def cancel_children(
 ) -> Verb[tuple[bytes, int, int, int]]:
     """Cancel jobs of batches in a partition, of a part of those stored there.
 
-    Returns (next cursor, waiting jobs cancelled, running jobs asked to stop, jobs that stay since
-    they are being copied to another partition). Begin with b"0", go on until the cursor is b"0".
+    Returns (next cursor, waiting jobs cancelled, running jobs that were not asked to stop before,
+    jobs that stay since they are being copied to another partition). Begin with b"0", go on until
+    the cursor is b"0".
     """
     args: list[Argument] = [cursor, at_once, *names]
     return Verb("cancel_children", args, lambda r: (bytes(r[0]), int(r[1]), int(r[2]), int(r[3])))

@@ -141,13 +141,13 @@ def cancel(s: State, name: bytes) -> str:
 
 
 def cancel_jobs(s: State, names: set[bytes]) -> tuple[int, int, int]:
-    """Cancel the jobs of batches; returns (waiting ones cancelled, running ones asked, copied)."""
+    """Cancel the jobs of batches; returns (waiting ones that end, newly asked ones, copied)."""
     gone = asked = copied = 0
     for job_id, job in list(s.jobs.items()):
         if job_id[2:].partition(b"~")[0] not in names or b"~" not in job_id:
             continue
         if job.place is Place.BOOKED:
-            job.asked, asked = True, asked + 1
+            job.asked, asked = True, asked + (not job.asked)
         elif s.is_copied(job_id):
             copied += job.place is not Place.DEAD
         elif job.place is not Place.DEAD:
