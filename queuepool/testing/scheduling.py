@@ -104,9 +104,9 @@ def fire(p: PartitionData, args: Args) -> Any:
             return [b"LATER", before]
     else:
         last = b""
-    last = last or args[5]
-    if alone == b"1" and last in p.jobs and last not in p.dead:
-        return [b"BUSY", last]
+    for job_id in (last, args[5]) if alone == b"1" else ():
+        if job_id in p.jobs and job_id not in p.dead:
+            return [b"BUSY", job_id]
     reply = enqueue(p, args[6:])
     if not (isinstance(reply, list) and reply[0] in (b"FULL", b"REFUSED", b"MOVED")):
         p.fires[name] = (due, args[16], p.now + keep_ms)

@@ -309,6 +309,22 @@ def test_no_job_beside_one_that_came_from_another_partition(world: World) -> Non
     )
 
 
+def test_no_job_beside_one_that_came_back_with_its_slot(world: World) -> None:
+    owned = world.own()
+    assert fire(world, 1000, overlap=False) == b"1"
+    w.finish(owned, w.claim(owned))
+    w.enqueue(world, ["nightly:2000"])  # fired elsewhere, while the slot was there
+
+    def fire_beside() -> object:
+        return fire(world, 3000, overlap=False, last_id="nightly:2000")
+
+    assert fire_beside() == NotFired("BUSY", "nightly:2000")
+    claims = w.claim(owned)
+    assert fire_beside() == NotFired("BUSY", "nightly:2000")
+    w.bury(owned, claims.ids)
+    assert fire_beside() == b"1"
+
+
 def test_a_full_partition_leaves_the_time_to_fire(world: World) -> None:
     w.enqueue(world, ["a"])
 

@@ -5,8 +5,8 @@
 --         q:<tier>:<group> ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o dr
 --         rec fl:<epochs> lm ll gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>
 -- ARGV    schedule, due ms, leader epoch, 1 (not while its last job has not ended) or 0, ms for
---         which the firing is remembered, id of its last job, where this partition knows none (a
---         slot came here since; '': none); then as for enqueue, for one job
+--         which the firing is remembered, id of its last job as the leader knows it ('': none; it
+--         may have come here with its slot since); then as for enqueue, for one job
 -- Returns {FENCED, newest epoch}: another coordinator leads; {LATER, due ms}: that time fired, or a
 --         later one; {BUSY, id}: its last job has not ended; nothing is written then. Else as
 --         enqueue: the job is in, or kept out by a unique key, and the time has fired; or {FULL...}
@@ -17,9 +17,12 @@ local newest = command and tonumber(string.match(command[1], '^(%d+)')) or 0
 if newest > tonumber(ARGV[3]) then return {'FENCED', newest} end
 local before, last = string.match(redis.call('GET', fires) or '', '^(%d+) (.+)$')
 if before and tonumber(before) >= due then return {'LATER', tonumber(before)} end
-last = last or ARGV[6]
-if ARGV[4] == '1' and last ~= '' and redis.call('HEXISTS', KEYS[1] .. ':j', last) == 1
-  and not redis.call('ZSCORE', KEYS[1] .. ':dead', last) then return {'BUSY', last} end
+-- Either may be the later one: a slot that came back has another last job than it left behind, and
+-- a leader that was replaced may not have noted its last firing
+for _, id in ipairs(ARGV[4] == '1' and {last or '', ARGV[6]} or {}) do
+  if redis.call('HEXISTS', KEYS[1] .. ':j', id) == 1
+    and not redis.call('ZSCORE', KEYS[1] .. ':dead', id) then return {'BUSY', id} end
+end
 local function accept(ARGV)
   -- uses: enqueue/all
 end

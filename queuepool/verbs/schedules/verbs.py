@@ -116,8 +116,8 @@ def fire(
 ) -> Verb[Settled | Full | NotFired]:
     """Enqueue the job of a schedule's time by this call, once. overlap: also beside its last job.
 
-    Sent to the partition of the job. last_id: of its last job, if there was one; the partition
-    knows better unless the slot of the schedule came there since.
+    Sent to the partition of the job. last_id: of its last job, if there was one: the partition
+    knows only what it fired itself, and the slot of the schedule may have come there since.
     """
 
     def read(reply: Any) -> Settled | Full | NotFired:
