@@ -109,15 +109,25 @@ def _ask_each(config: PoolConfig, names: Iterable[str]) -> Steps[list[str]]:
 
 def _inner_of(config: PoolConfig, names: Sequence[str]) -> Steps[set[str]]:
     """Return the batches that jobs of these have added to them."""
-    found = set[str]()
+    found, since = set[str](), config.topology.view.version
     pages = yield from ask_homes(config, [(name, flow.inner_batches(name)) for name in names])
-    for name, (first, following) in zip(names, pages, strict=True):
-        page, cursor = first, following
-        while cursor != b"0":
-            found |= set(page)
-            page, cursor = yield from ask_home(config, name, flow.inner_batches(name, cursor))
-        found |= set(page)
+    for name, (page, cursor) in zip(names, pages, strict=True):
+        found.update(page, (yield from _further(config, name, cursor, since)))
     return set(filter(is_batch, found))
+
+
+def _further(config: PoolConfig, name: str, cursor: bytes, since: int) -> Steps[set[str]]:
+    """Return the batches in one from a cursor on, which was read by a version of the route.
+
+    By another version the batch may be elsewhere, where the cursor means nothing: all are read.
+    """
+    found, at = set[str](), cursor
+    while at != b"0":
+        page, following = yield from ask_home(config, name, flow.inner_batches(name, at or b"0"))
+        found.update(page)
+        version = config.topology.view.version
+        at, since = (following if version == since else b""), version
+    return found
 
 
 def _cancel_jobs(config: PoolConfig, names: Sequence[str]) -> Steps[int]:

@@ -10,6 +10,8 @@ import pytest
 from queuepool import After, AsyncQueuePool, UnavailableError
 from queuepool.client.batch import Batch
 from queuepool.client.flows import cancelling
+from queuepool.protocol.batches import home_of_batch
+from queuepool.routing.slots import SLOTS
 from tests.contract import world as w
 from tests.unit.client.moving import Space, of
 
@@ -103,3 +105,31 @@ def test_a_move_that_takes_long_but_has_none_of_its_jobs_is_not_waited_for() -> 
 
     assert way.batch.cancel() == 3
     assert way.looks == 2 * 4
+
+
+def test_batches_in_one_that_moves_while_they_are_listed_are_cancelled_all() -> None:
+    way = Way()
+    slot, _pool = home_of_batch(way.batch.name)
+    home = way.space.data(way.space.home.config.keyspace.partition(slot % 4))
+    inner = home.batches[way.batch.name.encode()].inner
+    names = [f"AAc{n:011}".encode() for n in range(150)]
+    inner += names
+    pages, asked = 0, set[str]()
+    run_many = way.space.run_many
+
+    def moved_after_the_first_page(calls: Any) -> Any:
+        nonlocal pages
+        for _key, verb in calls:
+            asked.update(map(str, verb.args[:1] if verb.script == "cancel_batch" else ()))
+            if verb.script == "batch" and len(verb.args) > 2:
+                pages += 1
+                if pages == 2:
+                    inner.reverse()  # each server has an order of its own
+                    way.space.move([(slot + 4) % SLOTS], (slot + 1) % 4)
+        return run_many(calls)
+
+    way.space.run_many = moved_after_the_first_page  # type: ignore[method-assign]
+    way.batch.cancel()
+
+    assert pages > 2
+    assert set(names) <= {name.encode() for name in asked}
