@@ -253,7 +253,7 @@ def _conclude(p: PartitionData, name: bytes, b: Batch) -> str:
 def _why(b: Batch, *, late: bool) -> bytes:
     done, dead, lost = b.counts.values()
     open_ = max(0, b.jobs - done - dead - lost)
-    numbers = sorted(b.failed)[:20]
+    numbers = sorted(number for number, (how, *_) in b.failed.items() if how != b"r")[:20]
     what = "steps that it follows" if b.part == b"g" else "jobs of its batch"
     text = (
         f"of {b.jobs} {what}, {done} are done, {dead} dead, {lost} cancelled, "

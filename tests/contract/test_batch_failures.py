@@ -275,6 +275,22 @@ def test_the_deadline_of_one_that_fails_buries_it(world: World) -> None:
     assert "1 have not ended by the deadline" in dead.error.message
 
 
+def test_one_that_came_back_from_the_dead_is_not_listed_as_failed(world: World) -> None:
+    owned = world.own()
+    ids = open_batch(world, 2, "fail", deadline_ms=60_000)
+    w.claim(owned)
+    w.bury(owned, [i.encode() for i in ids])
+    world.partition.run(operate.replay(ids[:1]))
+    relay(owned)
+    world.advance(61)
+    relay(owned)
+
+    assert message(world) == (
+        "of 2 jobs of its batch, 0 are done, 1 dead, 0 cancelled, expired or deleted, and 1 have "
+        "not ended by the deadline; numbers 1"
+    )
+
+
 def test_a_batch_that_is_never_sealed_ends_by_its_deadline_only(world: World) -> None:
     owned = world.own()
     open_batch(world, 1, deadline_ms=60_000, seal=False)

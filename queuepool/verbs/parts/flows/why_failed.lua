@@ -3,8 +3,10 @@ local function why_failed(batch, late)
   local total, done = math.max(whole(batch.f[3]), whole(batch.more[5])), whole(batch.f[4])
   local dead, lost = whole(batch.f[5]), whole(batch.f[6])
   local numbers = {}
-  for k, text in ipairs(redis.call('HSCAN', base .. ':bf:' .. batch.name, 0, 'COUNT', 20)[2]) do
-    if k % 2 == 1 and #numbers < 20 then numbers[#numbers + 1] = tonumber(text) end
+  local page = redis.call('HSCAN', base .. ':bf:' .. batch.name, 0, 'COUNT', 20)[2]
+  for k = 1, #page, 2 do
+    local returned = string.sub(page[k + 1], 1, 1) == 'r'
+    if not returned and #numbers < 20 then numbers[#numbers + 1] = tonumber(page[k]) end
   end
   table.sort(numbers)
   local what = batch.more[7] == 'g' and 'steps that it follows' or 'jobs of its batch'
