@@ -36,6 +36,7 @@ from queuepool.process.endings import CONFIGURATION, FAILED, FENCED, OK, WATCHDO
 from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
+from queuepool.process.launch import end_on_signals
 from queuepool.process.launching import OF_OPERATORS
 from queuepool.process.signals import SignalHandlers
 from queuepool.process.startup import import_app, load_both, load_scripts
@@ -285,4 +286,5 @@ def _signals(consumers: SideBySide) -> Iterator[None]:
 
 
 if __name__ == "__main__":
+    end_on_signals()
     sys.exit(main())

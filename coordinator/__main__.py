@@ -47,6 +47,7 @@ from queuepool.process.endings import CONFIGURATION, FAILED, OK, WATCHDOG, exit_
 from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
+from queuepool.process.launch import end_on_signals
 from queuepool.process.startup import load_both, refuse_servers_that_cannot_work
 from queuepool.settings import environment
 from queuepool.settings.config import PoolConfig
@@ -293,4 +294,5 @@ def _end(why: str) -> None:
 
 
 if __name__ == "__main__":
+    end_on_signals()
     exit_now(main())  # at once: what is left of grpc may crash an interpreter that shuts down

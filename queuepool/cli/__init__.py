@@ -7,6 +7,8 @@ fast. A command is a function from parsed arguments to an exit code.
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -23,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code. Errors become one line on standard error."""
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = printing.show_uncaught
+    if os.getpid() == 1:  # of a container: without a handler, the kernel drops what would end it
+        signal.signal(signal.SIGTERM, lambda number, _: os._exit(128 + number))
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] in (["consumer"], ["coordinator"]):
         from queuepool.process.launching import become

@@ -4,9 +4,9 @@
 
 Unlike with `python -m consumer`, a file named consumer.py in the user's directory cannot replace
 the real one; the directory is added to the path only afterwards, so that --app finds the user's
-modules. With --tied-to, the process gets SIGTERM when the parent ends, even by SIGKILL. With
---forks, it only imports the program, and forks children that run it (see
-`queuepool.process.fork_server`).
+modules. Until the program handles signals itself, SIGTERM and SIGINT end it with exit code 0. With
+--tied-to, the process gets SIGTERM when the parent ends, even by SIGKILL. With --forks, it only
+imports the program, and forks children that run it (see `queuepool.process.fork_server`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ import threading
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 def main(words: list[str]) -> int:
     """Become the named process; returns its exit code."""
+    end_on_signals()
     forks = words[:1] == ["--forks"]
     if forks:
         words = words[1:]
@@ -45,6 +47,31 @@ def main(words: list[str]) -> int:
         sys.path.insert(0, str(Path.cwd()))
     sys.argv = [f"queuepool {name}", *arguments]
     return int(process.main(arguments))
+
+
+def end_on_signals() -> None:
+    """End this process on SIGTERM or SIGINT from now on: it has nothing yet that it must give back.
+
+    The first process of a container gets no signal without a handler. Also unblocks signals, which
+    the program before this one may have kept for it.
+    """
+    own = os.getpid()
+
+    def end(number: int, _frame: object) -> None:
+        if os.getpid() == own:
+            os._exit(0)  # an exception could be caught by a module that is being imported
+        default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, default)  # in a fork, whose parent expects no handler
+        os.kill(os.getpid(), number)
+
+    for number in _STOPPING:
+        signal.signal(number, end)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+
+
+def keep_signals() -> None:
+    """Keep SIGTERM and SIGINT for the program that replaces this one, until it handles them."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
 
 
 def tie_to(parent: int) -> None:

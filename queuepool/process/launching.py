@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from queuepool.process.launch import keep_signals
 from queuepool.telemetry import printing
 
 # Handlers run in consumers, and must not get the permission to control them.
@@ -50,4 +51,5 @@ def become(name: str, arguments: Sequence[str]) -> NoReturn:
     line = command_line(name, arguments)
     environment = without_secrets(os.environ) if name == "consumer" else os.environ
     printing.flush()
+    keep_signals()
     os.execve(line[0], line, environment)

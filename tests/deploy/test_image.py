@@ -31,8 +31,9 @@ def test_the_image_runs_as_a_user_without_rights() -> None:
     assert f"--uid {user} " in " ".join(rest for name, rest in FINAL if name == "RUN")
 
 
-def test_the_entry_point_gets_signals_itself() -> None:
-    assert json.loads(only("ENTRYPOINT")) == ["queuepool"]
+def test_an_init_passes_signals_on_and_reaps_orphans() -> None:
+    assert json.loads(only("ENTRYPOINT")) == ["tini", "--", "queuepool"]
+    assert any(" install " in rest and " tini " in rest for name, rest in FINAL if name == "RUN")
 
 
 def test_the_stages_share_a_base_that_an_argument_selects() -> None:

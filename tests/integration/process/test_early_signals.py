@@ -1,0 +1,134 @@
+"""SIGTERM while a process starts ends it in order, also as the first process of a container."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from queuepool.process.endings import OK
+from queuepool.process.launching import command_line
+from tests.paths import ROOT
+from tests.processes import running
+from tests.waiting import wait_until
+
+AS_FIRST = ("unshare", "--pid", "--fork", "--kill-child")
+needs_root = pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0 or shutil.which(AS_FIRST[0]) is None,
+    reason="only root makes a namespace of processes",
+)
+first = pytest.param(AS_FIRST, id="as the first process", marks=needs_root)
+APP = """
+import pathlib, threading
+try:
+    pathlib.Path("begun").touch()
+    threading.Event().wait()
+except BaseException:
+    pathlib.Path("caught").touch()
+"""
+
+
+@pytest.fixture
+def silent() -> Iterator[socket.socket]:
+    """A server that accepts connections and never says anything."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        listening.settimeout(60)
+        yield listening
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("QUEUEPOOL_", "CONSUMER_"))}
+    return kept | {"PYTHONPATH": str(ROOT)} | more
+
+
+def last_child(pid: int) -> int:
+    """Return a process's only child; itself, if it has none: it was not started by another."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(found[0]) if found else pid
+
+
+@pytest.mark.parametrize("prefix", [pytest.param((), id="as any"), first])
+@pytest.mark.parametrize("name", ["consumer", "coordinator"])
+@pytest.mark.parametrize("launched", [True, False])
+def test_it_ends_while_it_waits_for_a_server(
+    prefix: tuple[str, ...], name: str, launched: bool, silent: socket.socket
+) -> None:
+    words = ["--app", "tests.apps.recorded"] if name == "consumer" else []
+    command = command_line(name, words) if launched else [sys.executable, "-m", name, *words]
+    url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+    variables = environment(QUEUEPOOL_URL=url, COORDINATOR_GRPC_INSECURE="1")
+    with running([*prefix, *command], env=variables) as process, closing(silent.accept()[0]):
+        os.kill(last_child(process.pid) if prefix else process.pid, signal.SIGTERM)
+
+        assert process.wait(60) == OK
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("prefix", [pytest.param((), id="as any"), first])
+def test_it_ends_while_it_imports_the_application(
+    prefix: tuple[str, ...], number: int, tmp_path: Path
+) -> None:
+    (tmp_path / "slow.py").write_text(APP)
+    command = [*prefix, sys.executable, "-m", "queuepool", "consumer", "--app", "slow"]
+    variables = environment(QUEUEPOOL_URL="redis://127.0.0.1:1")
+    with running(command, env=variables, cwd=tmp_path) as process:
+        wait_until((tmp_path / "begun").exists)
+        os.kill(last_child(process.pid) if prefix else process.pid, number)
+
+        assert process.wait(60) == OK
+    assert not (tmp_path / "caught").exists()
+
+
+def test_a_signal_just_before_the_program_is_replaced_reaches_the_next() -> None:
+    code = (
+        "import os, signal; from queuepool import cli; execve = os.execve\n"
+        "def struck(*words): os.kill(os.getpid(), signal.SIGTERM); execve(*words)\n"
+        "os.execve = struck; cli.main(['consumer', '--app', 'no_such_module'])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), check=False, timeout=60, cwd=ROOT
+    )
+
+    assert done.returncode == OK
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_forked_meanwhile_ends_as_its_parent_expects(number: int) -> None:
+    code = (
+        "import os, signal, sys; from queuepool.process import launch; launch.end_on_signals()\n"
+        "sys.stderr = open(os.devnull, 'w'); child = os.fork()\n"
+        f"if not child: os.kill(os.getpid(), {int(number)}); sys.exit(9)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), check=True, timeout=60,
+        capture_output=True, text=True,
+    )  # fmt: skip
+
+    assert int(done.stdout) == -number
+
+
+@needs_root
+@pytest.mark.parametrize("words", [["up", "--app", "x"], ["relay"], ["watch"]])
+def test_a_command_that_is_the_first_process_obeys(words: list[str]) -> None:
+    code = (
+        "import os, signal, sys; from queuepool import cli\n"
+        "def struck(_): os.kill(os.getpid(), signal.SIGTERM); sys.exit(9)\n"
+        f"cli.build_parser = struck; cli.main({words!r})"
+    )
+
+    done = subprocess.run(
+        [*AS_FIRST, sys.executable, "-c", code], env=environment(), check=False, timeout=60
+    )
+
+    assert done.returncode == 128 + signal.SIGTERM
