@@ -5,6 +5,7 @@
                it finds nothing wrong                running; after the first, the others start
     running    it exits                              pausing, longer after each failure
     pausing    the pause is over                     starting
+               the machine refuses another process   pausing
     any        this process gets a signal            every child gets it; none starts again
 
 Invariants: there are never more children than asked for. None outlives this process for longer than
@@ -25,7 +26,7 @@ from dataclasses import dataclass, field
 
 from queuepool.process.children import Child
 from queuepool.process.endings import CONFIGURATION, FAILED, OK
-from queuepool.process.restarts import Restarts, describe_exit
+from queuepool.process.restarts import Restarts, describe_exit, describe_refusal
 from queuepool.process.signals import SignalHandlers
 
 _log = logging.getLogger("consumer")
@@ -67,31 +68,43 @@ class Several:
         """Run until SIGTERM or SIGINT, in the main thread; returns the exit code."""
         handlers = SignalHandlers(self._on_signal)
         try:
-            first, *others = self._children
-            self._spawn(first, wait=True)
-            for child in others if first.runs else []:
-                self._spawn(child)
-            while not self._signals and self._code == OK:
-                self._look()
-                _pause()
-            return self._end()
+            self._keep_running()
         finally:
+            code = self._end()
             handlers.put_back()
+        return code
+
+    def _keep_running(self) -> None:
+        first, *others = self._children
+        self._start_or_pause(first, wait=True)
+        for child in others if first.runs else []:
+            self._start_or_pause(child)
+        while not self._signals and self._code == OK:
+            self._look()
+            _pause()
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self._signals += 1
         if self._signals > 1:
             self._code = 128 + number
 
-    def _spawn(self, child: _Child, *, wait: bool = False) -> None:
+    def _start_or_pause(self, child: _Child, *, wait: bool = False) -> None:
+        try:
+            self._spawn(child, wait=wait)
+        except OSError as error:  # too many processes or files, no memory: the others run on
+            pause_s = child.restarts.pause_s(0.0)
+            child.due_s = time.monotonic() + pause_s
+            _log.error("%s %s", child.name, describe_refusal(error, pause_s))
+
+    def _spawn(self, child: _Child, *, wait: bool) -> None:
         reader, writer = os.pipe()
         try:
-            child.process = self._start(child.number, writer)
-        finally:
-            os.close(writer)
-        child.started_s = time.monotonic()
-        _log.info("%s runs as process %d", child.name, child.process.pid)
-        try:
+            try:
+                child.process = self._start(child.number, writer)
+            finally:
+                os.close(writer)
+            child.started_s = time.monotonic()
+            _log.info("%s runs as process %d", child.name, child.process.pid)
             if wait and self._says(reader, child) and not os.read(reader, 1):
                 while child.runs and self._may_wait(child):  # it ends without having started
                     _pause()
@@ -113,7 +126,7 @@ class Several:
         for child in self._children:
             if child.process is None:
                 if now_s >= child.due_s:
-                    self._spawn(child)
+                    self._start_or_pause(child)
             elif (code := child.process.poll()) is not None:
                 child.process = None
                 if code == CONFIGURATION:  # it said why

@@ -52,3 +52,8 @@ def describe_exit(code: int) -> str:
             return f"was killed by signal {-code}"
     meaning = _MEANINGS.get(code)
     return f"exited with code {code}" + (f" ({meaning})" if meaning else "")
+
+
+def describe_refusal(error: OSError, pause_s: float) -> str:
+    """Return a readable description of a start that the machine refused."""
+    return f"cannot be started ({error.strerror or error}); trying again in {pause_s:.1f} s"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -45,14 +46,21 @@ class LogFile:
         return _opened(self.path, "ab")
 
     def important(self) -> list[str]:
-        """Return the new lines that people should see: warnings, errors and their tracebacks."""
-        with _opened(self.path, "rb") as file:
-            file.seek(self._position)
-            new = file.read(_READ)
+        """Return the new lines that people should see: warnings, errors and their tracebacks.
+
+        A file that cannot be opened now is read by the next call.
+        """
+        try:
+            with _opened(self.path, "rb") as file:
+                file.seek(self._position)
+                new = file.read(_READ)
+        except OSError:
+            return []
         self._position += len(new)
         *lines, self._rest = (self._rest + new).split(b"\n")
         self._rest = self._rest[-_READ:]
-        self._rotate()
+        with suppress(OSError):
+            self._rotate()
         return [text for line in lines if self._matters(text := stored_text(line))]
 
     def _matters(self, line: str) -> bool:
@@ -75,11 +83,14 @@ class LogFile:
             self._position = self._start = 0
 
     def last_lines(self, count: int) -> list[str]:
-        """Return the end of what was logged since we began."""
-        with _opened(self.path, "rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(self._start, size - _READ))
-            lines = stored_text(file.read()).split("\n")
+        """Return the end of what was logged since we began; nothing if it cannot be read."""
+        try:
+            with _opened(self.path, "rb") as file:
+                size = file.seek(0, 2)
+                file.seek(max(self._start, size - _READ))
+                lines = stored_text(file.read()).split("\n")
+        except OSError:
+            return []
         return [visible(line.expandtabs(4)) for line in lines if line.strip()][-count:]
 
 

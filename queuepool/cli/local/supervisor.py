@@ -24,7 +24,7 @@ from queuepool.errors.escaping import visible
 from queuepool.process.children import Child, start_program
 from queuepool.process.endings import CONFIGURATION
 from queuepool.process.forks import Forks
-from queuepool.process.restarts import Restarts, describe_exit
+from queuepool.process.restarts import Restarts, describe_exit, describe_refusal
 
 Say = Callable[[str], None]
 
@@ -106,7 +106,7 @@ class Supervisor:
             self._show(child)
             if child.process is None:
                 if now_s >= child.due_s:
-                    self._spawn(child)
+                    self._restart(child, now_s)
                 continue
             code = child.process.poll()
             if code is None:
@@ -140,6 +140,14 @@ class Supervisor:
             f"{child.spec.name} {describe_exit(code)}; restarting in {pause_s:.1f} s (log: "
             f"{child.log.path})"
         )
+
+    def _restart(self, child: _Child, now_s: float) -> None:
+        try:
+            self._spawn(child)
+        except OSError as error:  # too many processes or files, no memory: the others run on
+            pause_s = child.restarts.pause_s(0.0)
+            child.due_s = now_s + pause_s
+            self._say(f"{child.spec.name} {describe_refusal(error, pause_s)}")
 
     def _spawn(self, child: _Child, forks: Forks | None = None) -> None:
         # Ctrl-C is for us alone; we stop the children in order

@@ -1,5 +1,6 @@
 """Children are kept running, told to end, and never outlive a hopeless start."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -56,6 +57,32 @@ def test_a_child_that_is_killed_is_shown_and_started_again(tmp_path: Path) -> No
     bench.step_until(lambda: bench.supervisor.pids().get("worker") not in (None, first))
 
     assert any("worker was killed by SIGKILL" in line for line in bench.said)
+    assert bench.stop() == []
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM, errno.EMFILE])
+@pytest.mark.parametrize("place", ["supervisor.start_program", "child_logs._opened"])
+def test_a_restart_that_the_machine_refuses_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, place: str
+) -> None:
+    bench = Bench(tmp_path, {"worker": WAITS, "other": WAITS})
+    bench.supervisor.start()
+    first, other = (bench.supervisor.pids()[name] for name in bench.names)
+
+    def said() -> list[str]:
+        return [line for line in bench.said if "worker cannot be started" in line]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    os.kill(first, signal.SIGKILL)
+    with monkeypatch.context() as patched:
+        patched.setattr(f"queuepool.cli.local.{place}", refuse)
+        bench.step_until(lambda: len(said()) >= 2)
+        assert bench.supervisor.pids().get("other") == other
+    bench.step_until(lambda: bench.supervisor.pids().get("worker") not in (None, first))
+
+    assert all(os.strerror(number) in line for line in said())
     assert bench.stop() == []
 
 

@@ -1,0 +1,101 @@
+"""The supervisor of several consumers survives a machine that refuses another process."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from consumer.loop.several import Several
+from queuepool.process.endings import FAILED, OK
+
+REFUSALS = [errno.EAGAIN, errno.ENOMEM, errno.EMFILE]
+
+
+class Fake:
+    """A child that ends when it is told to."""
+
+    pid = 1
+
+    def __init__(self, code: int | None = None) -> None:
+        self.returncode, self.signals = code, list[int]()
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def wait(self) -> int:
+        raise AssertionError("nothing waits for a child that may not end")
+
+    def send_signal(self, sig: int) -> None:
+        self.signals.append(sig)
+        self.returncode = OK
+
+
+class Machine:
+    """Starts children as a list says, by consumer number; the last start stops all of them."""
+
+    def __init__(self, *starts: Callable[[], Fake]) -> None:
+        self._starts, self.numbers, self.children = list(starts), list[int](), list[Fake]()
+
+    def start(self, number: int, started_fd: int) -> Fake:
+        self.numbers.append(number)
+        make = self._starts.pop(0)
+        if not self._starts:
+            os.kill(os.getpid(), signal.SIGTERM)
+        self.children.append(made := make())
+        if number == 0:
+            os.write(started_fd, b"!")
+        return made
+
+
+def refuses(number: int) -> Callable[[], Fake]:
+    def refuse() -> Fake:
+        raise OSError(number, os.strerror(number))
+
+    return refuse
+
+
+@pytest.mark.parametrize("number", REFUSALS)
+def test_a_refused_restart_is_tried_again_while_the_others_run(
+    number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    dies = Fake(FAILED)
+    opened = len(list(Path("/dev/fd").iterdir()))
+    machine = Machine(Fake, lambda: dies, refuses(number), refuses(number), Fake)
+
+    with caplog.at_level(logging.ERROR, "consumer"):
+        assert Several(2, machine.start, drain_s=1.0).run() == OK
+
+    assert machine.numbers == [0, 1, 1, 1, 1]
+    steady, _, again = machine.children
+    assert (steady.signals, again.signals) == ([signal.SIGTERM], [signal.SIGTERM])
+    refused = [text for text in caplog.messages if os.strerror(number) in text]
+    assert len(refused) == 2
+    assert all("consumer 1 cannot be started" in text for text in refused)
+    assert len(list(Path("/dev/fd").iterdir())) == opened
+
+
+def test_a_first_start_that_is_refused_is_tried_again() -> None:
+    machine = Machine(refuses(errno.EAGAIN), Fake, Fake)
+
+    assert Several(2, machine.start, drain_s=1.0).run() == OK
+
+    assert sorted(machine.numbers) == [0, 0, 1]
+
+
+def test_whatever_fails_the_consumers_drain() -> None:
+    def breaks() -> Fake:
+        raise ZeroDivisionError
+
+    machine = Machine(Fake, breaks, Fake)
+
+    with pytest.raises(ZeroDivisionError):
+        Several(2, machine.start, drain_s=1.0).run()
+
+    [steady] = machine.children
+    assert steady.signals == [signal.SIGTERM]
