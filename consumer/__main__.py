@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-from consumer.core import events
 from consumer.loop.lifecycle import Consumer, shuffled
 from consumer.loop.side_by_side import SideBySide
 from consumer.loop.watchdog import Watchdog
@@ -141,7 +140,6 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
         return next(filter(None, (dog.problem() for dog in dogs)), None)
 
     def fenced(error: FencedError) -> None:
-        metrics[0].listen(events.Fenced(error))
         _log.error("%s", error)
         # What still runs here already runs elsewhere: exit at once, do not wait for threads.
         exit_now(FENCED)

@@ -144,9 +144,3 @@ class Stopped(Struct, frozen=True):
 
     partition: int
     handed_back: int
-
-
-class Fenced(Struct, frozen=True):
-    """A newer owner holds the partition; this process must exit."""
-
-    error: Exception

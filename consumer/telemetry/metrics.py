@@ -211,7 +211,6 @@ class MetricsOfPools(Collector):
 _COUNTED: dict[type, tuple[str, Callable[[Any], int]]] = {  # event -> counter, by how much
     events.RecoveredJobs: ("recovered", lambda event: event.result.recovered),
     events.TurnFailed: ("turn_failures", lambda _: 1),
-    events.Fenced: ("fenced", lambda _: 1),
     events.Reconciled: ("reconciled", lambda event: event.jobs),
     events.RolledBack: ("rollbacks", lambda _: 1),
     events.Resized: ("commands", lambda _: 1),
@@ -223,7 +222,6 @@ _TEXTS = {
     "duplicates": "Jobs whose end had already been recorded.",
     "recovered": "Jobs of dead owners returned to their lanes.",
     "turn_failures": "Turns without a reply from the server.",
-    "fenced": "Writes rejected because a newer owner holds the partition.",
     "reconciled": "Jobs handed back because the reply to their claim was lost.",
     "rollbacks": "Failovers in which the server lost confirmed writes.",
     "commands": "Commands obeyed.",

@@ -13,6 +13,7 @@ import yaml
 from tests.deploy.files import DEPLOY
 from tests.docs.test_links import anchors
 from tests.paths import ROOT
+from tools import manifests
 
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 FILE = DEPLOY / "monitoring" / "alerts.yaml"
@@ -43,8 +44,8 @@ def fires(at: str, alert: str, summary: str = "", **labels: str) -> dict[str, An
     return {"eval_time": at, "alertname": alert, "exp_alerts": firing if summary else []}
 
 
-def run(directory: Path, *tests: dict[str, Any]) -> None:
-    content = {"rule_files": [str(FILE)], "evaluation_interval": "15s", "tests": list(tests)}
+def run(directory: Path, *tests: dict[str, Any], file: Path = FILE) -> None:
+    content = {"rule_files": [str(file)], "evaluation_interval": "15s", "tests": list(tests)}
     (directory / "tests.yaml").write_text(json.dumps(content))
     promtool("test", "rules", str(directory / "tests.yaml"))
 
@@ -154,6 +155,46 @@ def test_an_owner_that_dies_is_noticed_until_another_takes_over(tmp_path: Path) 
             ],
         },
     )
+
+
+@needs_promtool
+@pytest.mark.parametrize("least", [0, 1])
+def test_where_no_consumer_need_run_only_work_without_an_owner_is_noticed(
+    tmp_path: Path, least: int
+) -> None:
+    pytest.importorskip("helm_python", reason="needs the extra `deploy`: make test-deploy")
+    values = {
+        "keda": {"enabled": True, "minReplicas": least}, "prometheusRule": {"enabled": True},
+    }  # fmt: skip
+    rule = yaml.safe_load(manifests.rendered(values)["prometheusrule.yaml"])
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule["spec"]))
+    idle = "Partition 0 has no owner, so its jobs do not run."
+    work = "Partition 1 has no owner, so its jobs do not run."
+
+    run(
+        tmp_path,
+        {
+            "interval": "15s",
+            "input_series": seen(0, "0x80"),
+            "alert_rule_test": [fires("5m", NO_OWNER, idle if least else "", partition="0")],
+        },
+        {
+            "interval": "15s",
+            "input_series": [*seen(1), owner("", "a", "0x80"), owner("2", "b", "1x80")],
+            "alert_rule_test": [fires("5m", NO_OWNER, work, partition="1")],
+        },
+        file=tmp_path / "rules.yaml",
+    )
+
+
+def test_the_chart_leaves_out_a_clause_that_the_rules_have() -> None:
+    template = (manifests.CHART / "templates" / "prometheusrule.yaml").read_text()
+    [pattern] = re.findall(r"regexReplaceAll `([^`]+)`", template)
+
+    [clause] = re.findall(pattern, FILE.read_text())
+
+    assert "sum(queuepool_owner) > 0" in clause
+    assert clause.count("(") == clause.count(")")
 
 
 @needs_promtool

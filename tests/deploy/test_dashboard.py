@@ -11,6 +11,7 @@ import pytest
 
 from tests.deploy.files import DEPLOY
 from tests.deploy.monitor import needs_prometheus, prometheus
+from tests.deploy.test_alerts import needs_promtool, owner, promtool, seen, series
 from tests.e2e.clusters import LocalUp, up
 from tests.paths import ROOT
 from tests.waiting import wait_until
@@ -74,6 +75,51 @@ def test_every_metric_of_the_dashboard_is_documented() -> None:
 
     assert len(named) >= 20
     assert {name for name in named if f"| `{name}` |" not in page} == set()
+
+
+def expression(title: str, legend: str = "__auto") -> str:
+    """Return the only expression of a panel with this legend, for all partitions."""
+    [found] = [
+        target["expr"]
+        for panel in DASHBOARD["panels"]
+        for target in panel["targets"]
+        if panel["title"] == title and target["legendFormat"] == legend
+    ]
+    return str(found).replace("$__rate_interval", "5m").replace("$partition", ".*")
+
+
+def shows(directory: Path, shown: str, value: float, *inputs: dict[str, str]) -> None:
+    """Check the one value that an expression has after ten minutes."""
+    expected = {
+        "expr": shown, "eval_time": "10m", "exp_samples": [{"labels": "{}", "value": value}],
+    }  # fmt: skip
+    test = {"interval": "15s", "input_series": inputs, "promql_expr_test": [expected]}
+    (directory / "tests.yaml").write_text(json.dumps({"rule_files": [], "tests": [test]}))
+    promtool("test", "rules", str(directory / "tests.yaml"))
+
+
+@needs_promtool
+def test_partitions_without_owner_are_those_with_work_however_many_there_are(
+    tmp_path: Path,
+) -> None:
+    shown = expression("Partitions without owner")
+    states = 'queuepool_partitions{{state="ownerless",instance="coordinator-{}"}}'
+
+    def found(count: int) -> list[dict[str, str]]:
+        return [series(states.format(n), f"{count}x40") for n in (1, 2)]
+
+    shows(tmp_path, shown, 0, *seen(0, "0x40"), owner("", "roams", "0x40"), *found(0))
+    total = [series(f'queuepool_jobs{{partition="{name}",state="ready"}}', "9x40")
+             for name in ("all", "all/video")]  # fmt: skip
+    shows(tmp_path, shown, 3, *total, owner("140", "a", "1x40"), *found(3))
+
+
+@needs_promtool
+def test_fenced_owners_are_those_that_the_servers_count(tmp_path: Path) -> None:
+    text = 'queuepool_job_events_total{{partition="{}",event="fenced",instance="coordinator-{}"}}'
+    inputs = [series(text.format(p, n), "0+1x40") for p in ("0", "all/video") for n in (1, 2)]
+
+    shows(tmp_path, expression("Trouble of consumers per minute", "fenced"), 8, *inputs)
 
 
 @pytest.mark.e2e
