@@ -60,13 +60,13 @@ _Call = tuple[Moment, Hook, JobRun]
 class HookRunner:
     """The hooks of one consumer. `started` may be called by any thread, the rest by the loop.
 
-    partition: the one that is owned. failures: calls that failed, by cause: raised, timeout,
-    skipped (an earlier one still runs) or dropped (too many waited).
+    partition: the one that is owned. failures: calls that failed, by the partition of the job and
+    cause: raised, timeout, skipped (an earlier one still runs) or dropped (too many waited).
     """
 
     def __init__(self, registry: Registry, *, longest_s: float = LONGEST_S) -> None:
         self._registry, self._longest_s = registry, longest_s
-        self.failures: Counter[str] = Counter()
+        self.failures: Counter[tuple[int, str]] = Counter()
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._hand: _Hand | None = None
@@ -141,12 +141,13 @@ class HookRunner:
     def _put(self, moment: Moment, task: Task | None, run: JobRun) -> None:
         own = None if task is None else task.hook(moment)
         for hook in self._registry.hooks.of(moment, own):
+            call = moment, hook, run
             if self._calls.qsize() >= _ROOM:
-                self._failed(moment, hook, "dropped", f"more than {_ROOM:,} calls are queued")
+                self._failed(call, "dropped", f"more than {_ROOM:,} calls are queued")
             elif not self._watched and not self._begin():
-                self._failed(moment, hook, "dropped", "no thread for hooks can be started")
+                self._failed(call, "dropped", "no thread for hooks can be started")
             else:
-                self._calls.put((moment, hook, run))
+                self._calls.put(call)
 
     def _begin(self) -> bool:
         """Start what is missing of hand and watch; return whether there is a hand."""
@@ -165,9 +166,9 @@ class HookRunner:
                 busy = None if hand is None else hand.busy
                 if busy is None or hand is None:
                     continue
-                (moment, hook, _run), since_s = busy
+                call, since_s = busy
                 # A coroutine is cancelled on its loop, unless it blocks that.
-                longest_s = self._longest_s * (2 if _is_async(hook) else 1)
+                longest_s = self._longest_s * (2 if _is_async(call[1]) else 1)
                 if monotonic() - since_s < longest_s:
                     continue
                 try:
@@ -176,21 +177,21 @@ class HookRunner:
                     continue  # the calls wait for this one, or for a thread
                 self._late.append(hand)
                 hand.replaced = True
-            self._failed(moment, hook, "timeout", f"took longer than {self._longest_s:g} s")
+            self._failed(call, "timeout", f"took longer than {self._longest_s:g} s")
 
     def _call(self, call: _Call, loop: Callable[[], asyncio.Runner]) -> None:
-        moment, hook, run = call
+        _, hook, run = call
         try:
             if hook in self._stuck():
-                self._failed(moment, hook, "skipped", "an earlier call of it has not returned")
+                self._failed(call, "skipped", "an earlier call of it has not returned")
                 return
             made = hook(run)
             if inspect.iscoroutine(made):
                 loop().run(asyncio.wait_for(made, self._longest_s))
         except TimeoutError as error:
-            self._failed(moment, hook, "timeout" if _is_async(hook) else "raised", _place(error))
+            self._failed(call, "timeout" if _is_async(hook) else "raised", _place(error))
         except BaseException as error:  # a hook may raise anything; the hand goes on
-            self._failed(moment, hook, "raised", _place(error))
+            self._failed(call, "raised", _place(error))
 
     def _stuck(self) -> list[Hook]:
         """Return the hooks whose late calls have not returned; a list, as some have no hash."""
@@ -199,10 +200,11 @@ class HookRunner:
             calls = [hand.busy for hand in self._late]
         return [busy[0][1] for busy in calls if busy is not None]
 
-    def _failed(self, moment: Moment, hook: Hook, cause: str, what: str) -> None:
+    def _failed(self, call: _Call, cause: str, what: str) -> None:
+        moment, hook, run = call
         name = _name(hook)
         with self._lock:
-            self.failures[cause] += 1
+            self.failures[run.partition, cause] += 1
             kind, now = (name, cause), monotonic()
             if kind not in self._lines and len(self._lines) >= _KINDS:
                 kind = ("", cause)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import redis
 
-from consumer.telemetry.metrics import ConsumerMetrics
+from consumer.telemetry.counted import Counted
 from queuepool import QueuePool, cli
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
@@ -105,8 +105,8 @@ def test_every_text_of_an_observation_is_utf8_and_visible_or_escaped(
 
 
 def test_the_name_of_a_task_is_clean_in_a_label() -> None:
-    metrics = ConsumerMetrics(None)  # type: ignore[arg-type]  # it is asked only at a scrape
+    counted = Counted()
 
-    metrics._observe(NASTY, [])
+    counted._observe(NASTY, [])
 
-    assert not controls("".join(metrics._process), allowed=())
+    assert not controls("".join(counted.process), allowed=())

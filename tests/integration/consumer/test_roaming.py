@@ -30,6 +30,9 @@ def test_an_idle_consumer_goes_where_work_waits(
 
     wait_until(lambda: sum(map(done, wide.partitions())) == 20 * PARTITIONS)
 
+    text = one.get("/metrics")[1]
+    for number in range(PARTITIONS):
+        assert f'executions_total{{end="done",partition="{number}",task="work"}} 20.0' in text
     assert one.is_running()
     assert set(records.begun().values()) == {1}
     wait_until(lambda: len(_owned(wide)) == 1)

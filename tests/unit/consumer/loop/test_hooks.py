@@ -174,7 +174,7 @@ def test_a_hook_that_raises_is_logged_without_its_text_and_harms_nothing(
 
     wait_until(lambda: len(seen) == 20)
     assert set(seen) == ids
-    assert running.consumer.hooks.failures == {"raised": 20}
+    assert running.consumer.hooks.failures == {(0, "raised"): 20}
     lines = [r.getMessage() for r in caplog.records if r.name == "consumer.hooks"]
     assert len(lines) == 1, "one line in ten seconds for one kind"
     assert "careless (before) failed, its job is not affected: SystemExit at" in lines[0]
@@ -209,7 +209,7 @@ def test_a_hook_that_hangs_is_left_out_and_the_others_go_on(
         now_s[0] += 1.0
 
     wait_until(lambda: seen == [1, 2])
-    expected = {"timeout": 2} if is_async else {"timeout": 1, "skipped": 1}
+    expected = {(0, "timeout"): 2} if is_async else {(0, "timeout"): 1, (0, "skipped"): 1}
     wait_until(lambda: hooks.failures == expected)
     wait_until(lambda: "(after) failed, its job is not affected" in caplog.text)
     release.set()
@@ -217,7 +217,7 @@ def test_a_hook_that_hangs_is_left_out_and_the_others_go_on(
         wait_until(lambda: not hooks._stuck())
         hooks._put(Moment.AFTER, None, run_of(3))
         wait_until(lambda: seen == [1, 2, 3])
-        assert hooks.failures == {"timeout": 1, "skipped": 1}, "it is called again"
+        assert hooks.failures == {(0, "timeout"): 1, (0, "skipped"): 1}, "it is called again"
     hooks.close(60)
 
 
@@ -241,7 +241,7 @@ def test_calls_that_find_no_room_are_counted(
     hooks.close(60)
 
     assert seen == [0, 1, 2, 3]
-    assert hooks.failures == {"dropped": 2}
+    assert hooks.failures == {(0, "dropped"): 2}
 
 
 def test_a_process_pool_tells_of_a_killed_child(start: Callable[..., Running]) -> None:

@@ -81,7 +81,7 @@ def test_a_hook_whose_attributes_raise_is_counted_and_the_others_are_called(
 
     hooks.close(60)
     assert strange.called.is_set()
-    assert (seen, hooks.failures) == ([2], {"raised": 1})
+    assert (seen, hooks.failures) == ([2], {(0, "raised"): 1})
 
 
 @pytest.mark.parametrize("strange", [False, True], ids=["dataclass", "attributes raise"])
@@ -106,9 +106,9 @@ def test_an_object_that_hangs_is_left_out_until_it_returns(
     now_s[0] += 1.0
 
     wait_until(lambda: seen == [1, 2])
-    wait_until(lambda: hooks.failures == {"timeout": 1, "skipped": 1})
+    wait_until(lambda: hooks.failures == {(0, "timeout"): 1, (0, "skipped"): 1})
     hangs.release.set()
     wait_until(lambda: not hooks._stuck())
     hooks._put(Moment.AFTER, None, run_of(3))
     hooks.close(60)
-    assert (seen, hooks.failures) == ([1, 2, 3], {"timeout": 1, "skipped": 1})
+    assert (seen, hooks.failures) == ([1, 2, 3], {(0, "timeout"): 1, (0, "skipped"): 1})

@@ -64,7 +64,7 @@ def test_jobs_run_though_no_thread_for_hooks_can_be_started(
         for n in range(4):
             running.job("harm.double", {"n": n})
         failures = running.consumer.hooks.failures
-        wait_until(lambda: failures["dropped"] == 8, message="before and after, of 4 jobs")
+        wait_until(lambda: failures[0, "dropped"] == 8, message="before and after, of 4 jobs")
         assert calls.seen == []
 
         machine.names.clear()
@@ -73,7 +73,7 @@ def test_jobs_run_though_no_thread_for_hooks_can_be_started(
     finally:
         running.stop()
     assert [moment for moment, _ in calls.seen] == ["before", "after"]
-    assert failures == {"dropped": 8}
+    assert failures == {(0, "dropped"): 8}
 
 
 def test_a_refused_watch_is_started_by_a_later_call_and_the_hand_only_once(
@@ -120,6 +120,6 @@ def test_a_hook_that_hangs_keeps_its_hand_until_another_can_be_started(
 
     machine.names.clear()
     wait_until(lambda: seen == [1])
-    wait_until(lambda: hooks.failures == {"timeout": 1})
+    wait_until(lambda: hooks.failures == {(0, "timeout"): 1})
     release.set()
     hooks.close(60)

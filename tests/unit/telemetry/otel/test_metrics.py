@@ -13,7 +13,7 @@ from prometheus_client import Gauge as Level
 from prometheus_client import Histogram as Spread
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from consumer.telemetry.metrics import _Histogram
+from consumer.telemetry.counted import Histogram as Buckets
 from queuepool.errors import ConfigurationError
 from queuepool.telemetry.metrics_server import MetricsServer
 from queuepool.telemetry.otel.environment import exporter, milliseconds, wanted
@@ -88,7 +88,7 @@ def test_a_client_that_accepts_openmetrics_gets_exemplars_others_do_not(
 
 
 def test_a_bucket_keeps_the_latest_trace() -> None:
-    histogram = _Histogram()
+    histogram = Buckets()
     histogram.observe([0.3, 0.4])
     histogram.link(0.3, ("1" * 32, "2" * 16))
     histogram.link(0.4, ("3" * 32, "4" * 16))
