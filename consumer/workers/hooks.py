@@ -30,6 +30,7 @@ from consumer.core import events
 from consumer.core.jobs import HAND_BACK, End, Outcome
 from consumer.workers.forks import Origin
 from queuepool.errors.escaping import id_text, visible
+from queuepool.errors.hindrances import NoThreadError, start_thread
 from queuepool.models.runs import JobRun, RunEnd
 from queuepool.models.tenants import key_in, tenant_text
 from queuepool.protocol.codec import decode_error
@@ -45,7 +46,6 @@ _ROOM = 10_000  # calls that wait
 _EXCEPTIONS = 100  # of them with an exception, whose frames hold what the handler held
 _LINE_EVERY_S = 10.0  # of a hook and cause
 _KINDS = 100
-_REFUSED = (RuntimeError, MemoryError)  # where the machine has no thread left
 _ENDS = {
     End.DONE: RunEnd.DONE,
     End.RETRY: RunEnd.FAILED,
@@ -151,11 +151,12 @@ class HookRunner:
 
     def _begin(self) -> bool:
         """Start what is missing of hand and watch; return whether there is a hand."""
-        with self._lock, suppress(*_REFUSED):  # the next call tries again
+        with self._lock, suppress(NoThreadError):  # the next call tries again
             if self._hand is None:
                 self._hand = _Hand(self._calls, self._call)
             if not self._watched:
-                threading.Thread(target=self._watch, name="queuepool-hooks", daemon=True).start()
+                watch = threading.Thread(target=self._watch, name="queuepool-hooks", daemon=True)
+                start_thread(watch, "to watch the hooks")
                 self._watched = True
         return self._hand is not None
 
@@ -173,7 +174,7 @@ class HookRunner:
                     continue
                 try:
                     self._hand = _Hand(self._calls, self._call)
-                except _REFUSED:
+                except NoThreadError:
                     continue  # the calls wait for this one, or for a thread
                 self._late.append(hand)
                 hand.replaced = True
@@ -219,7 +220,10 @@ class HookRunner:
 
 
 class _Hand:
-    """The thread that calls. busy: its call and since when. replaced: it calls no more."""
+    """The thread that calls. busy: its call and since when. replaced: it calls no more.
+
+    Raises NoThreadError.
+    """
 
     def __init__(
         self,
@@ -231,7 +235,7 @@ class _Hand:
         self.replaced = False
         self._loop: asyncio.Runner | None = None
         self._thread = threading.Thread(target=self._work, name="queuepool-hook", daemon=True)
-        self._thread.start()
+        start_thread(self._thread, "for hooks")
 
     def join(self, timeout_s: float) -> None:
         """Wait until it has called everything that waited."""

@@ -19,8 +19,9 @@ class NoThreadError(HindranceError):
     """The system refuses to start another thread for this process."""
 
     def __init__(self, purpose: str, error: BaseException) -> None:
+        why = str(error) or "no memory"
         super().__init__(
-            f"no thread {purpose} ({error}), so this process exits; nothing is lost. Raise the "
+            f"no thread {purpose} ({why}), so this process exits; nothing is lost. Raise the "
             "limit of threads or memory (ulimit -u, pids.max), and restart it; a supervisor "
             "restarts it automatically."
         )
@@ -30,5 +31,5 @@ def start_thread(thread: threading.Thread, purpose: str) -> None:
     """Start a thread that the process cannot do without. Raises NoThreadError; may be repeated."""
     try:
         thread.start()
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:
         raise NoThreadError(purpose, error) from None
