@@ -51,11 +51,15 @@ def cancel_all(config: PoolConfig, name: str) -> Steps[int]:
 
 def cancel_late(config: PoolConfig, name: str, jobs: int) -> Steps[None]:
     """Cancel so many jobs that were added to a batch while it was. Raises InvalidInputError."""
-    yield from cancel_all(config, name)
+    said, cause = "those that have not ended are cancelled, too", None
+    try:
+        yield from cancel_all(config, name)
+    except UnavailableError as error:
+        said, cause = f"some may still run (cancel the batch again: {error})", error
     raise InvalidInputError(
         f"batch {name} was cancelled while jobs were added to it: {jobs:,} were enqueued, of which "
-        "those that have not ended are cancelled, too; no more were sent"
-    )
+        f"{said}; no more were sent"
+    ) from cause
 
 
 def _cancel_records(config: PoolConfig, names: Sequence[str], seen: set[str]) -> Steps[list[str]]:
@@ -135,10 +139,10 @@ def _cancel_jobs(config: PoolConfig, names: Sequence[str]) -> Steps[int]:
 
     Jobs whose slot moves meanwhile may go from a partition that is still to be looked at to one
     that was, and stay while they are copied: it looks again, _ROUNDS times at most, until nothing
-    has moved, or two looks by the same version left none: what goes past one is found by the other.
-    Raises UnavailableError if some may be left.
+    has moved, or two looks in a row left none: what goes past one is found by the other. Raises
+    UnavailableError if some may be left.
     """
-    cancelled = left = clean = 0  # clean: the version by which the last look left none
+    cancelled, left, is_second = 0, 0, False
     for _ in range(_ROUNDS):
         yield Follow()
         before = config.topology.view
@@ -146,18 +150,16 @@ def _cancel_jobs(config: PoolConfig, names: Sequence[str]) -> Steps[int]:
         cancelled += some
         yield Follow()
         after = config.topology.view
-        if after.version != before.version or left:
-            clean = 0
-        elif not after.moving or clean == after.version:
+        is_still = after.version == before.version and not after.moving
+        if not left and (is_still or is_second):
             return cancelled
-        else:
-            clean = after.version
+        is_second = not left
         yield Pause(_MOVING_S if after.moving else _MOVED_S)
     raise _on_the_way(cancelled, left)
 
 
 def _on_the_way(cancelled: int, left: int) -> UnavailableError:
-    jobs = f"{left:,} jobs are" if left else "some jobs may be"
+    jobs = f"{left:,} jobs are" if left else "some jobs may be"  # as they were a moment ago
     return UnavailableError(
         f"{jobs} still on the way to another partition, where they would run. {cancelled:,} jobs "
         "were cancelled or asked to stop: for the rest, call cancel() again"
