@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError
-from queuepool.models.places import partition_at
+from queuepool.models.places import new_place, partition_at
 from queuepool.partitions.partition import Partition
 from queuepool.routing.views import View
 from queuepool.servers import Bell, Port
@@ -85,11 +85,13 @@ def askers_elsewhere(view: View, partition: int, pool: str, server: str) -> list
     """Return how homes of limits may know owners, by now ended, of a partition's other places.
 
     server: of the place that has an owner now. While the partition moves, its other place may have
-    one that runs jobs, so there are none. After that none of its jobs runs elsewhere.
+    one that runs jobs, so there are none. After that none of its jobs runs elsewhere. The names
+    without a server are those of owners of earlier releases.
     """
     number = partition_at(partition)
     if number in view.leaving:
         return []
     former = {at for place, at in view.former.servers.items() if partition_at(place) == number}
     servers = {*former, view.firsts.get(number, server)} - {server}
-    return [asker_at(number, pool, at) for at in sorted(servers)]
+    earlier = [asker_at(n, pool, "") for n in (number, new_place(number))]
+    return [*(asker_at(number, pool, at) for at in sorted(servers)), *earlier]

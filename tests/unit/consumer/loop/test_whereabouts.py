@@ -105,6 +105,21 @@ def test_an_owner_that_ended_at_a_place_that_is_left_holds_no_permits(homes: Hom
     assert homes.ask(successor, 0, 5) == 5
 
 
+@pytest.mark.parametrize("number", [3, new_place(3)])
+def test_permits_of_an_owner_of_an_earlier_release_end_with_the_upgrade(
+    homes: Homes, number: int
+) -> None:
+    old = Partition(number, b"qp:{q:3}", homes.servers["big"]).acquire(lease_s=0.001)
+    assert isinstance(old, OwnedPartition)
+    assert homes.ask(old, 0, 5) == 5
+    homes.newest = old.epoch
+
+    successor = homes.owner(3, "big")
+    homes.end(successor, after("main", "big"))
+
+    assert homes.ask(successor, 0, 5) == 5
+
+
 def test_names_are_those_of_places() -> None:
     assert asker_at(3, "default", "big") == asker_at(new_place(3), "default", "big") == "3@big"
     assert asker_at(3, "video", "main") == "3~video@main"
@@ -114,6 +129,6 @@ def test_names_are_those_of_places() -> None:
 def test_all_places_are_named_where_a_partition_was() -> None:
     view = View(PLACEMENT, 9, firsts={3: "third", 5: "big"}, former=FORMER)
 
-    assert askers_elsewhere(view, 3, "default", "big") == ["3@main", "3@third"]
-    assert askers_elsewhere(view, 3, "default", "third") == ["3@main"]
-    assert askers_elsewhere(view, 6, "video", "main") == []
+    assert askers_elsewhere(view, 3, "default", "big") == ["3@main", "3@third", 3, 8195]
+    assert askers_elsewhere(view, 3, "default", "third") == ["3@main", 3, 8195]
+    assert askers_elsewhere(view, 6, "video", "main") == ["6~video", "8198~video"]
