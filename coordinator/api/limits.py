@@ -27,7 +27,10 @@ class LimitActs:
         return tell_limit("set", limit.name, changed, reason, actor, limit.definition)
 
     def pause(self, name: str, *, on: bool, reason: str, actor: str) -> bool:
-        """Pause or resume a limit; returns whether that changed it. Raises UnknownLimitError."""
+        """Pause or resume a limit; returns whether that changed it.
+
+        Raises UnknownLimitError for one that is to be resumed.
+        """
         changed = self._pool.limits.pause(name) if on else self._pool.limits.resume(name)
         return tell_limit("paused" if on else "resumed", name, changed, reason, actor)
 

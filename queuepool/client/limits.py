@@ -150,7 +150,7 @@ class Limits(_Limits):
     def pause(self, name: str) -> bool:
         """Start no more jobs of a limit; returns whether it was not paused. Jobs that run continue.
 
-        Raises UnknownLimitError.
+        It may be one that no job has needed yet: `get(name).unused` tells.
         """
         return self._network.do(self._pause(name, on=True))
 

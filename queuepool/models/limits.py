@@ -180,6 +180,7 @@ class LimitStatus:
     refused_ms: when it last did (0: never). running: jobs that run or may start at any time.
     waiting: owners of partitions that stand in line for it; askers: those that do or have permits.
     parked: jobs at gates that name it, at least; parked_known: there are no more than these.
+    unused: people set or paused it, but no job has needed it since it is known.
     """
 
     name: str
@@ -196,6 +197,7 @@ class LimitStatus:
     askers: int
     parked: int = 0
     parked_known: bool = False
+    unused: bool = False
 
     @property
     def effective(self) -> Limit | None:

@@ -37,6 +37,7 @@ def message_of(status: LimitStatus) -> limit_pb2.Limit:
         pace=status.pace,
         refused_ms=_int64(status.refused_ms) or None,
         parked_known=status.parked_known,
+        unused=status.unused,
         **{name: _int64(getattr(status, name)) for name in counts},
     )
 
@@ -63,6 +64,7 @@ def status_of(message: Any) -> LimitStatus:
         askers=message.askers,
         parked=message.parked,
         parked_known=message.parked_known,
+        unused=message.unused,
     )
 
 

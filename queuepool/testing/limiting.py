@@ -171,19 +171,21 @@ def set_limit(p: PartitionData, args: Args) -> Any:
 
 def pause_limit(p: PartitionData, args: Args) -> Any:
     """Start no jobs of a limit until it is resumed."""
-    limit = _find(p, args[0])
+    limit, pausing = _find(p, args[0]), args[1] == b"1"
     if limit is None:
-        return -1
-    waits = args[1] == b"0" and limit.wait > p.now * 1000
+        if not pausing:
+            return -1
+        limit = p.limits[args[0]] = Limit()
+    waits = not pausing and limit.wait > p.now * 1000
     if waits:
         limit.wait = 0
-    if (args[1] == b"1") == bool(limit.paused):
+    if pausing == bool(limit.paused):
         return int(waits)
-    if args[1] == b"1":
+    if pausing:
         limit.paused, limit.expires = p.now, None
     else:
         limit.paused = 0
-        limit.stop_keeping(p.now)
+        _stop_keeping(p, args[0], limit)
     return 1
 
 
@@ -195,9 +197,7 @@ def remove_limit(p: PartitionData, args: Args) -> Any:
     if not limit.kept:
         return 0
     limit.set, limit.paused = b"", 0
-    limit.stop_keeping(p.now)
-    if not limit.at:
-        del p.limits[args[0]]
+    _stop_keeping(p, args[0], limit)
     return 1
 
 
@@ -226,7 +226,15 @@ def _record(p: PartitionData, name: bytes, limit: Limit) -> list[Any]:
         limit.used,
         len(limit.for_tokens) + len(limit.for_permits),
         max(len(limit.for_tokens), limit.askers() if d and d.permits else 0),
+        int(not limit.at),
     ]
+
+
+def _stop_keeping(p: PartitionData, name: bytes, limit: Limit) -> None:
+    """Forget a limit if nobody asked for it and nothing is set; else in a day."""
+    limit.stop_keeping(p.now)
+    if not (limit.set or limit.at):
+        del p.limits[name]
 
 
 def _find(p: PartitionData, name: bytes) -> Limit | None:

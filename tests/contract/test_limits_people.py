@@ -65,10 +65,48 @@ def test_one_that_people_removed_is_what_code_declares(world: World) -> None:
     assert world.partition.run(limit.remove_limit("mail")) is False
 
 
-@pytest.mark.parametrize("verb", [limit.pause_limit("no", on=True), limit.remove_limit("no")])
+@pytest.mark.parametrize("verb", [limit.pause_limit("no", on=False), limit.remove_limit("no")])
 def test_a_name_that_nobody_knows_is_told_and_stays_unknown(world: World, verb: Verb[Any]) -> None:
     assert world.partition.run(verb) is None
     assert names_of(world) == []
+
+
+def test_a_pause_stops_a_limit_before_anybody_asked_for_it(world: World) -> None:
+    run = world.partition.run
+    assert [run(limit.pause_limit("mail", on=True)) for _ in range(2)] == [True, False]
+    assert (names_of(world), found(world).paused, found(world).unused) == (["mail"], True, True)
+
+    world.advance(25 * 3600)
+    told = Home(world, definition=rate(10)).ask(owner(1), 3, wanted=3)
+
+    assert (told.paused, told.tokens) == (True, 0)
+    assert (found(world).paused, found(world).unused) == (True, False)
+    assert run(limit.pause_limit("mail", on=False)) is True
+    assert Home(world, definition=rate(10)).ask(owner(2), 1).tokens == 1
+
+
+@pytest.mark.parametrize("verb", [limit.pause_limit("mial", on=False), limit.remove_limit("mial")])
+def test_a_pause_of_a_misspelt_limit_leaves_nothing_when_it_ends(
+    world: World, verb: Verb[Any]
+) -> None:
+    world.partition.run(limit.pause_limit("mial", on=True))
+
+    assert world.partition.run(verb) is True
+
+    assert names_of(world) == []
+    assert world.partition.run(verb) is None
+    assert world.in_memory or not list(world.client.scan_iter(world.partition.key + b"*"))
+
+
+def test_a_limit_that_was_set_stays_when_its_first_pause_ends(world: World) -> None:
+    run = world.partition.run
+    run(limit.pause_limit("mail", on=True))
+    run(limit.set_limit(MAIL))
+
+    assert run(limit.pause_limit("mail", on=False)) is True
+    world.advance(25 * 3600)
+
+    assert (names_of(world), found(world).set) == (["mail"], MAIL)
 
 
 def test_an_undefined_limit_that_is_asked_for_is_shown_as_such(world: World) -> None:
@@ -77,7 +115,7 @@ def test_an_undefined_limit_that_is_asked_for_is_shown_as_such(world: World) -> 
     status = found(world, "odd")
 
     assert names_of(world) == ["odd"]
-    assert (status.effective, status.pace) == (None, None)
+    assert (status.effective, status.pace, status.unused) == (None, None, False)
 
 
 def test_a_pause_and_what_is_set_outlast_a_day_without_jobs(world: World) -> None:

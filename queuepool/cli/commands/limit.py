@@ -18,7 +18,7 @@ from queuepool.cli.arguments import (
 )
 from queuepool.cli.display import output, tables
 from queuepool.cli.display.fields import print_fields
-from queuepool.cli.display.limits import COLUMNS, cells, describe, fields
+from queuepool.cli.display.limits import COLUMNS, UNUSED, cells, describe, fields
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.limits import CoordinatorLimits, LimitsOfQueue
@@ -144,9 +144,13 @@ def run_set(arguments: argparse.Namespace) -> Exit:
 
 
 def run_pause(arguments: argparse.Namespace) -> Exit:
-    """Pause a limit."""
+    """Pause a limit; say so if nothing has used it, since its name may be misspelt."""
     name = check_limit_name(arguments.name)
-    return _change(arguments, lambda limits: limits.pause(name), "paused", "it was already paused")
+    _change(arguments, lambda limits: limits.pause(name), "paused", "it was already paused")
+    status = _ask(arguments, lambda limits: limits.get(name))
+    if status is not None and status.unused:
+        output.remark(f"{UNUSED}, at least within the last day: check its name")
+    return Exit.OK
 
 
 def run_resume(arguments: argparse.Namespace) -> Exit:

@@ -12,6 +12,7 @@ from queuepool.models import LimitStatus
 from queuepool.models.durations import format_duration
 from queuepool.models.limits import allows
 
+UNUSED = "nothing has used this limit yet"
 COLUMNS = (
     Column("limit", left=True),
     Column("allows", left=True),
@@ -32,7 +33,7 @@ def _defined_by(status: LimitStatus) -> str:
 
 def _state(status: LimitStatus) -> str:
     if status.paused:
-        return "paused"
+        return "paused, unused" if status.unused else "paused"
     wait = f"backing off for {format_duration(status.wait_ms / 1000)}"
     return wait if status.wait_ms else ""
 
@@ -80,6 +81,8 @@ def fields(status: LimitStatus) -> dict[str, Any]:
         "partitions in line": status.waiting,
         "partitions known": status.askers,
     }
+    if status.unused:
+        found["used"] = UNUSED
     if status.refused_ms:
         found["last refused"] = when(status.refused_ms)
     if status.wait_ms:

@@ -24,7 +24,7 @@ class LimitDefinition(_message.Message):
     def __init__(self, rate: _Optional[int] = ..., per_s: _Optional[float] = ..., burst: _Optional[int] = ..., concurrency: _Optional[int] = ..., adaptive: bool = ..., least: _Optional[int] = ..., most: _Optional[int] = ...) -> None: ...
 
 class Limit(_message.Message):
-    __slots__ = ("name", "set", "declared", "paused_since_ms", "pace", "granted", "granted_last_s", "wait_ms", "refused_ms", "running", "waiting", "askers", "parked", "parked_known")
+    __slots__ = ("name", "set", "declared", "paused_since_ms", "pace", "granted", "granted_last_s", "wait_ms", "refused_ms", "running", "waiting", "askers", "parked", "parked_known", "unused")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SET_FIELD_NUMBER: _ClassVar[int]
     DECLARED_FIELD_NUMBER: _ClassVar[int]
@@ -39,6 +39,7 @@ class Limit(_message.Message):
     ASKERS_FIELD_NUMBER: _ClassVar[int]
     PARKED_FIELD_NUMBER: _ClassVar[int]
     PARKED_KNOWN_FIELD_NUMBER: _ClassVar[int]
+    UNUSED_FIELD_NUMBER: _ClassVar[int]
     name: str
     set: LimitDefinition
     declared: LimitDefinition
@@ -53,4 +54,5 @@ class Limit(_message.Message):
     askers: int
     parked: int
     parked_known: bool
-    def __init__(self, name: _Optional[str] = ..., set: _Optional[_Union[LimitDefinition, _Mapping]] = ..., declared: _Optional[_Union[LimitDefinition, _Mapping]] = ..., paused_since_ms: _Optional[int] = ..., pace: _Optional[float] = ..., granted: _Optional[int] = ..., granted_last_s: _Optional[int] = ..., wait_ms: _Optional[int] = ..., refused_ms: _Optional[int] = ..., running: _Optional[int] = ..., waiting: _Optional[int] = ..., askers: _Optional[int] = ..., parked: _Optional[int] = ..., parked_known: bool = ...) -> None: ...
+    unused: bool
+    def __init__(self, name: _Optional[str] = ..., set: _Optional[_Union[LimitDefinition, _Mapping]] = ..., declared: _Optional[_Union[LimitDefinition, _Mapping]] = ..., paused_since_ms: _Optional[int] = ..., pace: _Optional[float] = ..., granted: _Optional[int] = ..., granted_last_s: _Optional[int] = ..., wait_ms: _Optional[int] = ..., refused_ms: _Optional[int] = ..., running: _Optional[int] = ..., waiting: _Optional[int] = ..., askers: _Optional[int] = ..., parked: _Optional[int] = ..., parked_known: bool = ..., unused: bool = ...) -> None: ...

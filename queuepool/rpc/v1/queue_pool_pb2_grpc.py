@@ -419,14 +419,15 @@ class QueuePoolServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def PauseLimit(self, request, context):
-        """Pause a limit, or resume it; NOT_FOUND when nobody has set it or needed it lately.
+        """Pause a limit, also before its first use, or resume it; NOT_FOUND when one is to be resumed
+        that nobody has set, paused or needed lately.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RemoveLimit(self, request, context):
-        """Forget what people set of a limit, also a pause; NOT_FOUND as for PauseLimit.
+        """Forget what people set of a limit, also a pause; NOT_FOUND as for resuming it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -5,7 +5,8 @@
 -- ARGV    name after which to begin ('': at the first), count (1-200), a name ('': all)
 -- Returns {name after which to go on ('': that was all), now us, [[name, definition set, in code,
 --         paused since ms, pace, tokens granted, of these in the last second, us until which all
---         wait, us of the last 429, permits in use, askers in line, askers known] ...]}. O(count).
+--         wait, us of the last 429, permits in use, askers in line, askers known, 1 if nobody asked
+--         for it yet, else 0] ...]}. O(count).
 local base, last, page = KEYS[1], '', {}
 -- uses: clock, whole, ours
 local names = {ARGV[3]}
@@ -23,7 +24,8 @@ for _, name in ipairs(names) do
     local tickets = ours('ZCARD', base .. ':lt:' .. name) or 0
     page[#page + 1] = {name, f[1] or '', f[2] or '', f[3] or '', f[4] or '', whole(f[5]),
       whole(recent), whole(f[9]), whole(f[10]), whole(f[11]),
-      tickets + (ours('ZCARD', base .. ':lw:' .. name) or 0), math.max(tickets, whole(f[13]))}
+      tickets + (ours('ZCARD', base .. ':lw:' .. name) or 0), math.max(tickets, whole(f[13])),
+      f[12] and 0 or 1}
   end
 end
 -- uses: only_wrong_types

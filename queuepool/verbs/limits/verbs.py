@@ -96,7 +96,10 @@ def set_limit(limit: Limit) -> Verb[bool]:
 
 
 def pause_limit(name: str, *, on: bool) -> Verb[bool | None]:
-    """Pause or resume a limit; returns whether that changed anything, None if it is unknown."""
+    """Pause or resume a limit; returns whether that changed anything.
+
+    None: one that is to be resumed is unknown. A pause may come before the first job.
+    """
     return Verb("pause_limit", [name, int(on)], _changed)
 
 
@@ -129,7 +132,7 @@ def find_limit(name: str) -> Verb[LimitStatus | None]:
 
 def _read_status(now_us: int, record: Any) -> LimitStatus:
     raw_name, by_people, in_code, paused, pace, *counts = record
-    granted, recent, wait_us, refused_us, running, waiting, askers = counts
+    granted, recent, wait_us, refused_us, running, waiting, askers, unused = counts
     name = stored_text(raw_name)
     by_hand, declared = (_read_limit(name, text) for text in (by_people, in_code))
     return LimitStatus(
@@ -145,6 +148,7 @@ def _read_status(now_us: int, record: Any) -> LimitStatus:
         running=running,
         waiting=waiting,
         askers=askers,
+        unused=unused == 1,
     )
 
 

@@ -144,8 +144,8 @@ def test_commands_do_the_same_by_a_coordinator_and_without_one(run: Any, pool: Q
     assert run("set", "mail", "--rate", "100", "--per", "1m", "--concurrency", "3") == (
         "limit mail: unchanged: it had these values already\n"
     )
-    assert run("pause", "mail") == "limit mail: paused\n"
-    assert run("pause", "mail") == "limit mail: it was already paused\n"
+    assert run("pause", "mail").startswith("limit mail: paused\n")
+    assert run("pause", "mail").startswith("limit mail: it was already paused\n")
     shown = run("show", "mail")
     assert "100 per 1m, burst 1, 3 at once" in shown
     assert "queuepool limit resume mail" in shown
@@ -157,6 +157,20 @@ def test_commands_do_the_same_by_a_coordinator_and_without_one(run: Any, pool: Q
     assert "2..90/s" in run("show", "api")
     assert run("remove", "mail", "--json") == [{"name": "mail", "changed": True}]
     assert [status.name for status in pool.limits.list()] == ["api"]
+
+
+def test_a_limit_is_paused_before_its_first_use_which_is_told(run: Any, pool: QueuePool) -> None:
+    unused = "nothing has used this limit yet"
+    paused = [run("pause", "mial") for _ in range(2)]
+
+    assert paused[0].startswith("limit mial: paused\n")
+    assert paused[1].startswith("limit mial: it was already paused\n")
+    assert all(unused in said for said in paused)
+    assert run("pause", "mial", "--json") == [{"name": "mial", "changed": False}]
+    assert "paused, unused" in run("list")
+    assert unused in run("show", "mial")
+    assert run("resume", "mial") == "limit mial: resumed\n"
+    assert list(pool.limits.list()) == []
 
 
 def test_json_has_everything(run: Any, pool: QueuePool) -> None:
@@ -198,7 +212,6 @@ def test_a_list_begins_with_the_limits_for_which_most_jobs_wait(run: Any, pool: 
         (("set", "mail", "--rate", "adaptive"), "least and most"),
         (("set", "no name", "--rate", "1"), "cannot be named"),
         (("show", "mail"), "limit 'mail' is unknown"),
-        (("pause", "mail"), "limit 'mail' is unknown"),
         (("resume", "mail"), "limit 'mail' is unknown"),
         (("remove", "mail"), "limit 'mail' is unknown"),
         (("resume", "no name"), "cannot be named"),

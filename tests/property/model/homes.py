@@ -204,7 +204,7 @@ class HomesMachine(RuleBasedStateMachine):
         known = self.run(limit.find_limit(NAME)) is not None
         before_us = self._now_us()
         changed = self.run(limit.pause_limit(NAME, on=on))
-        if not known:
+        if not known and not on:
             assert changed is None
             return
         until_us, after_us = self.slow_until_us, self._now_us()
