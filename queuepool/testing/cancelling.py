@@ -10,6 +10,7 @@ from queuepool.protocol import codec
 from queuepool.testing.data import PartitionData
 from queuepool.testing.groups import TIERS
 from queuepool.testing.keyspace import Args
+from queuepool.testing.records import Lane
 from queuepool.testing.routed import routed
 
 _TIERS, _OF_TENANTS = (b"0", b"1", b"2", b"3"), (b"4", b"5", b"6", b"7")
@@ -82,10 +83,24 @@ def _empty_lanes(p: PartitionData, name: bytes, old: Any) -> list[bytes]:
         found, left = _empty_lane(p.gates.lanes.get((gate, lane)), p, old)
         for job_id in found:
             p.unpark(p.jobs[job_id])
-        if left:
+        if left := left + _vacate(p, gate, lane):
             p.gates.left(gate, left)
+        if gate not in p.gates.ids:
+            p.gates.cursors.pop(gate, None)
         gone += found
     return gone
+
+
+def _vacate(p: PartitionData, gate: bytes, lane: Lane) -> int:
+    # Ends a lane at a gate that only has a mark left. Returns how many ids left it.
+    waiting, group = p.gates.lanes[gate, lane], p.groups[lane[1]]
+    if len(waiting) != 1 or waiting[0] not in p.marks:
+        return 0
+    tier, mark = group.place(lane[0]), waiting[0]
+    left = p.gates.vacate(gate, lane, tier, moved=bool(group.moved))
+    if left:
+        p.marks.discard(mark)
+    return left
 
 
 def _empty_lane(

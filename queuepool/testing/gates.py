@@ -9,6 +9,7 @@ from queuepool.testing.groups import TIERS
 from queuepool.testing.records import Lane
 
 PARKED, CLAIMED, NEVER = b"p", b"c", b"0"  # states; the others are epochs of who admitted a job
+_MOST_SEATS = 1000  # of a gate, among which one is looked for
 TURNS = (0, 1, 0, 2, 0, 1, 3, 0, 1, 2, 0, 0)  # of tiers
 
 
@@ -75,6 +76,22 @@ class Gates:
         if not waiting or self.last_back.get((gate, lane)) == job_id:
             self.last_back.pop((gate, lane), None)
         return job_id
+
+    def vacate(self, gate: bytes, lane: Lane, tier: int, *, moved: bool) -> int:
+        """End a lane with its mark and its seat; return how many ids left it: 0 in a large gate.
+
+        tier: whose turns the lane has there. moved: some seats may be elsewhere.
+        """
+        rings = [self.rings.get((gate, place), deque[bytes]()) for place in TIERS]
+        if sum(map(len, rings)) > _MOST_SEATS:
+            return 0
+        for ring in (rings[tier], *(rings if moved else ())):
+            if lane[1] in ring:
+                ring.remove(lane[1])
+                break
+        del self.lanes[gate, lane]
+        self.last_back.pop((gate, lane), None)
+        return 1
 
     def left(self, gate: bytes, n: int = 1) -> None:
         """Note that ids left the lanes of a gate."""

@@ -58,7 +58,8 @@ PRODUCER = _grant("""
     ga    hset hincrby hdel
     gq    rpush lpop unlink
     gr    rpush lrem unlink
-    gg    sadd unlink
+    gk    hdel
+    gg    sadd srem unlink
     fo    xadd
     b     hset unlink
     bd    zadd

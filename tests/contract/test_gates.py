@@ -222,25 +222,6 @@ def test_cancelled_jobs_leave_their_gate(world: World, admitted: int) -> None:
     assert gates(world) == {}
 
 
-def test_a_cancelled_group_leaves_its_gates(world: World) -> None:
-    owned = world.own()
-    w.enqueue(world, w.names("a", 250), limits=b"mail")
-    w.enqueue(world, w.names("b", 3), limits=b"api")
-    w.enqueue(world, ["c"], b"other", limits=b"mail")
-    admit(owned, 1)
-
-    assert sum(world.partition.cancel_group(b"g")) == 253
-
-    assert world.partition.observe().parked == 1
-    assert admit(owned) == 1
-    assert admit(owned, gate="api") == 0
-    assert ids(w.claim(owned)) == ["c"]
-    assert gates(world) == {}
-    w.enqueue(world, ["a00000"], limits=b"mail")  # remembered as ended
-    w.enqueue(world, ["new"], limits=b"mail")
-    assert admit(owned) == 1
-
-
 def test_jobs_of_a_held_group_stay_at_their_gate(world: World) -> None:
     owned = world.own()
     w.enqueue(world, w.names("a", 3), b"held", limits=b"mail")

@@ -3,22 +3,21 @@
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j c o dr dl du dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
 --         fl:<epochs> dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex
---         lm ga gt gg:<group> gq:<tier>:<gate>~<group> fo
+--         lm ga gt gk gg:<group> gr:<tier>:<gate> gq:<tier>:<gate>~<group> fo
 -- ARGV    group, cursor ('start', then what the last call returned), version of the route ('': 1)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}; or {MOVED,
 --         least version}: that of the route is lower.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they appear later
 -- (promote, retry, recover, hand_back, admit); later ones are not affected. Then lanes by 200, and
--- those at gates; the group's
--- own delayed jobs by 200, and all delayed ones only if an earlier version, without that index,
--- delayed some; finally the in-flight sets: a worker that stopped sooner would claim what is still
--- in the lanes.
+-- those at gates, which lose their seats with their last job; the group's own delayed jobs by 200,
+-- and all delayed ones only if an earlier version, without that index, delayed some; finally the
+-- in-flight sets: a worker that stopped sooner would claim what is still in the lanes.
 local base, group, cursor, routed = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 -- uses: moved
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
 -- uses: check_hashes, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole
 -- uses: newest_cut, ours, let_go, count_ready, unpark, leave_gate, probe_tenant, tally, tell
-check_hashes('j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua', 'gt')
+check_hashes('j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua', 'gt', 'gk')
 local dl, dg, gg = base .. ':dl', base .. ':dg:' .. group, base .. ':gg:' .. group
 redis.call('ZCARD', dl)
 redis.call('ZCARD', base .. ':du')
@@ -52,7 +51,7 @@ local function running()
   return found
 end
 
--- uses: cancel_group/clear, make_way
+-- uses: cancel_group/clear, cancel_group/vacate, make_way
 if cursor == 'start' then
   -- No job has a later stamp
   cut, cursor = math.max(now, newest_cut(redis.call('HGET', c, 'cut')) + 1), 'lanes'
@@ -72,7 +71,11 @@ elseif string.find(cursor, '^gates:') then
   for _, place in ipairs(page[2]) do
     local jobs, left, rest = clear(base .. ':gq:' .. place .. '~' .. group)
     if jobs > 0 then unpark(group, jobs) end
-    leave_gate(string.sub(place, 3), left)
+    local gate = string.sub(place, 3)
+    leave_gate(gate, left + vacate(place))
+    if redis.call('HEXISTS', base .. ':gt', gate) == 0 then
+      redis.call('HDEL', base .. ':gk', gate)
+    end
     more = more or rest
   end
   if not more then cursor = page[1] == '0' and '0' or 'gates:' .. page[1] end
