@@ -45,18 +45,23 @@ local first, ids = at + 1 + 2 * totals, {}
 for i = first, #ARGV, 11 do ids[#ids + 1] = ARGV[i] end
 -- uses: moves/of_all
 local known, marks = of_all(ids, 'HMGET', j), of_all(ids, 'HMGET', base .. ':cx')
+local fresh = {}
 for k, id in ipairs(ids) do
-  local i, here = first + 11 * (k - 1), known[k]
+  local here, body = known[k], ARGV[first + 11 * k - 8]
   if here then
-    local body = ARGV[i + 3]
     local same = string.sub(here, 1, 13) == string.sub(body, 1, 13) and group_of(here) == group
-    status[#status + 1] = same and 'h' or 'c'
+    status[k] = same and 'h' or 'c'
   elseif marks[k] then
-    status[#status + 1] = 'c' -- its id is in a lane still
+    status[k] = 'c' -- its id is in a lane still
   else
-    settle_in(id, ARGV[i + 3], i)
-    status[#status + 1] = '1'
+    fresh[#fresh + 1], fresh[#fresh + 2] = id, body
+    status[k] = '1'
   end
+end
+if #fresh > 0 then redis.call('HSET', j, unpack(fresh)) end
+for k, id in ipairs(ids) do
+  local i = first + 11 * (k - 1)
+  if status[k] == '1' then settle_in(id, ARGV[i + 3], i) end
 end
 if came.left > 0 then add(g, 'left', came.left) end
 if came.dead > 0 then add(g, 'dead', came.dead) end

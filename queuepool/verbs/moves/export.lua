@@ -63,7 +63,8 @@ for k, id in ipairs(ids) do
 end
 local known = {}
 for _, k in ipairs({'at', 'cr', 'er', 'uk', 'ex', 'lm', 'ua'}) do
-  known[k] = of_all(wanted, 'HMGET', base .. ':' .. k)
+  local key = base .. ':' .. k
+  known[k] = redis.call('HLEN', key) > 0 and of_all(wanted, 'HMGET', key) or {}
 end
 for k, id in ipairs(wanted) do
   local body, place, ms = seen[id], 'l', 0
@@ -72,7 +73,8 @@ for k, id in ipairs(wanted) do
   local said = known.ex[k]
   local by = said and tonumber(string.sub(said, 1, 11), 16) == stamp_of(body)
     and tonumber(string.sub(said, 12))
-  local _, gate = gate_of(known.lm[k])
+  local _, gate = nil, nil
+  if known.lm[k] then _, gate = gate_of(known.lm[k]) end
   local n = #jobs
   jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4] = id, place, string.format('%.0f', ms), body
   jobs[n + 5], jobs[n + 6] = known.at[k] or '', known.cr[k] or ''

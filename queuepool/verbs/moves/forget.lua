@@ -36,18 +36,25 @@ local known = ours('HLEN', g) or 0
 if known == 0 then return {0, 0} end
 -- It has come since this call was sent the first time
 if ARGV[3] == '2' and redis.call('HGET', g, 'moving') == ARGV[1] then return {0, 0} end
--- uses: moves/take_out
-local gone, left_by, size, dead_size = {}, {}, 0, 0
-for k, id in ipairs(ids) do
+-- uses: moves/take_out, moves/take_run
+local there = {}
+for k = 1, #ids do
   local body = bodies[k]
   if body and string.sub(body, 3, 13) == ARGV[3 + 2 * k] and group_of(body) == group then
-    local place = take_out(id, body, {due = dues[k], died = deaths[k], limits = limits[k]})
-    if place then
-      size = size + #body
-      if place == 'dead' then dead_size = dead_size + #body end
-      left_by[place] = (left_by[place] or 0) + 1
-      gone[#gone + 1] = id
-    end
+    there[#there + 1] = k
+  end
+end
+local gone, left_by, size, dead_size = {}, {}, 0, 0
+local together = take_run(there)
+for _, k in ipairs(there) do
+  local id, body = ids[k], bodies[k]
+  local place = together
+    or take_out(id, body, {due = dues[k], died = deaths[k], limits = limits[k]})
+  if place then
+    size = size + #body
+    if place == 'dead' then dead_size = dead_size + #body end
+    left_by[place] = (left_by[place] or 0) + 1
+    gone[#gone + 1] = id
   end
 end
 if #gone > 0 then

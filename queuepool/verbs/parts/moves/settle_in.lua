@@ -3,7 +3,6 @@
 local came = {left = 0, dead = 0, bytes = 0, dead_bytes = 0}
 local function settle_in(id, body, i)
   local place, ms, ended = ARGV[i + 1], whole(ARGV[i + 2]), ARGV[i + 1] == 'x'
-  redis.call('HSETNX', j, id, body)
   newest = math.max(newest, stamp_of(body))
   came.bytes = came.bytes + #body
   local counts = ended and 'dead' or 'left'
@@ -24,16 +23,17 @@ local function settle_in(id, body, i)
       lanes[tier][#lanes[tier] + 1] = id
     end
   end
+  local said, by, gate, task = unpack(ARGV, i + 7, i + 10)
+  if ARGV[i + 4] .. ARGV[i + 5] .. ARGV[i + 6] .. said .. by .. gate .. task == '' then return end
   for k, hash in ipairs({'at', 'cr', 'er'}) do
     if ARGV[i + 3 + k] ~= '' then
       redis.call('HSET', base .. ':' .. hash, id, ARGV[i + 3 + k])
       redis.call('HSET', c, 'tried', 1)
     end
   end
-  local said, by, gate, task = unpack(ARGV, i + 7, i + 10)
   local key, started = string.sub(said, 2), string.sub(said, 1, 1) == 'S'
   if said .. by .. gate ~= '' then redis.call('HSET', c, 'rare', 1) end
-  if said ~= '' and not ended and not started and holder_of(key) then
+  if said ~= '' and not ended and not started and (holder_of(key) or id) ~= id then
     add(c, 'conflicts', 1) -- unique keys are unique within a partition
   elseif said ~= '' then
     redis.call('HSET', base .. ':uk', id, said)
