@@ -24,6 +24,7 @@ _BOUNDS_S = (
     300.0, 900.0, 3600.0,
 )  # fmt: skip
 _ENDS = {end: end.name.lower() for end in End} | {End.CANCELLED: "abandon"}  # the established label
+_OF_HISTOGRAM = len(_BOUNDS_S) + 3  # series: a bucket for what is beyond, the sum and the count
 _MAX_TASKS = 200  # labels are bounded: tasks beyond are counted together
 
 
@@ -83,6 +84,14 @@ class Counted:
         """Return how many child processes ended, by cause."""
         earlier, present = self._processes_ended
         return earlier + present.copy()
+
+    def histogram_series(self) -> int:
+        """Return how many series the histograms have."""
+        return _OF_HISTOGRAM * (len(self.wait) + len(self.process) + 1)
+
+    def counter_series(self) -> int:
+        """Return about how many series the counters have: few have a cause."""
+        return len(self.ends) + len(self.counts)
 
     def _turned(self, event: events.Turned) -> None:
         self.counts["claimed"] += event.claimed

@@ -2,11 +2,14 @@
 
 A consumer may own one partition after the other. Counters and histograms have the partition in
 which they were counted, so that each series only grows; gauges have the present one.
+
+Each partition has series for each of its tasks, so a scrape shows only those of the partitions that
+were owned last. One that is owned again is shown again, and has gone on from its old values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -22,6 +25,7 @@ from consumer.telemetry.counted import TEXTS, Counted
 from queuepool.models.places import place_text
 
 MOST_PARTITIONS = 128  # that are kept: those that were owned last
+MOST_SERIES = 2_500  # of counters that a scrape shows, and as many of histograms
 _Seen = Sequence[tuple[int | None, str, Counted]]  # with the text of the label
 
 
@@ -46,13 +50,15 @@ class ConsumerMetrics(Collector):
             counted.follow(self._consumer.workers.replaced)
         others = [pair for pair in self._counted.items() if pair[0] != number]
         self._counted = dict([*others[1 - MOST_PARTITIONS :], (number, counted)])
+        if len(others) >= MOST_PARTITIONS:
+            self._consumer.hooks.forget_all_but(self._counted)
         return counted
 
     def _seen(self) -> _Seen:
+        """Return what was counted, that of the present partition last."""
         now, counted = self._consumer.partition, self._counted
-        if now not in counted:
-            counted = {**counted, now: Counted()}
-        return [(number, self._label(number), each) for number, each in counted.items()]
+        order = [*(number for number in counted if number != now), now]
+        return [(number, self._label(number), counted.get(number) or Counted()) for number in order]
 
     def _label(self, number: int | None) -> str:
         return "" if number is None else place_text(number, self._consumer.pool)
@@ -61,8 +67,8 @@ class ConsumerMetrics(Collector):
         """Return the current samples."""
         seen = self._seen()
         yield from self._gauges(self._label(self._consumer.partition))
-        yield from _histograms(seen)
-        yield from self._counters(seen)
+        yield from _histograms(_latest(seen, Counted.histogram_series))
+        yield from self._counters(_latest(seen, Counted.counter_series))
 
     def _counters(self, seen: _Seen) -> Iterator[Metric]:
         ends = CounterMetricFamily(
@@ -78,15 +84,15 @@ class ConsumerMetrics(Collector):
             "Calls of hooks that failed or were skipped, by cause.",
             labels=["partition", "cause"],
         )
-        failures = self._consumer.hooks.failures.copy()
-        for number, partition, counted in seen:
+        labels = {number: partition for number, partition, _ in seen}
+        for (number, cause), count in self._consumer.hooks.failures.copy().items():
+            if number in labels:
+                hooks.add_metric([labels[number], cause], count)
+        for _, partition, counted in seen:
             for (task, end), count in list(counted.ends.items()):
                 ends.add_metric([partition, task, end], count)
             for cause, count in counted.processes_ended().items():
                 processes.add_metric([partition, cause], count)
-            for (where, cause), count in failures.items():
-                if where == number:
-                    hooks.add_metric([partition, cause], count)
         yield from (ends, processes, hooks)
         for name, text in TEXTS.items():
             family = CounterMetricFamily(f"queuepool_consumer_{name}", text, labels=["partition"])
@@ -114,6 +120,14 @@ class ConsumerMetrics(Collector):
         )
         owning.add_metric([partition], 1 if core else 0)
         yield owning
+
+
+def _latest(seen: _Seen, series: Callable[[Counted], int]) -> _Seen:
+    """Return the last of them, as many as may have so many series; at least the very last. Pure."""
+    first, total = len(seen) - 1, series(seen[-1][2])
+    while first and (total := total + series(seen[first - 1][2])) <= MOST_SERIES:
+        first -= 1
+    return seen[first:]
 
 
 def _histograms(seen: _Seen) -> Iterator[Metric]:

@@ -20,7 +20,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 from queue import SimpleQueue
 from time import monotonic
@@ -90,6 +90,12 @@ class HookRunner:
             for outcome in event.outcomes:
                 if outcome.task and outcome.end is not HAND_BACK and not outcome.aside:
                     self._on_end(outcome)
+
+    def forget_all_but(self, partitions: Container[int | None]) -> None:
+        """Drop the failures in other partitions."""
+        with self._lock:
+            kept = {key: n for key, n in self.failures.items() if key[0] in partitions}
+            self.failures = Counter(kept)
 
     def close(self, timeout_s: float) -> None:
         """Let the calls that wait happen, for at most this long."""

@@ -14,6 +14,8 @@ from consumer.core.jobs import End
 from consumer.loop.lifecycle import Consumer
 from consumer.telemetry import metrics as telemetry
 from consumer.telemetry.metrics import ConsumerMetrics, MetricsOfPools
+from consumer.workers.hooks import HookRunner
+from queuepool.tasks.registry import Registry
 
 Samples = dict[tuple[str, ...], float]
 GROWING = ("_total", "_count", "_sum", "_bucket")
@@ -25,7 +27,7 @@ class Roamer:
     def __init__(self) -> None:
         self.pool, self.partition = "default", cast("int | None", None)
         self.core, self.workers = cast("Any", None), cast("Any", None)
-        self.hooks = SimpleNamespace(failures=Counter[tuple[int, str]]())
+        self.hooks = HookRunner(Registry())
         self.metrics = ConsumerMetrics(cast("Consumer", self))
 
     def owns(self, partition: int) -> None:
@@ -37,13 +39,17 @@ class Roamer:
     def leaves(self) -> None:
         self.partition = self.core = self.workers = None
 
-    def works(self, jobs: int = 1) -> None:
+    def works(self, jobs: int = 1, tasks: int = 1) -> None:
         assert self.partition is not None
         job = SimpleNamespace(waited_ms=5, claimed_s=1.0)
-        outcome = SimpleNamespace(
-            end=End.DONE, task="work", reason="", job=job, started_s=1.0, ended_s=2.0, trace=None
-        )
-        turned = events.Turned(cast("Any", [outcome] * jobs), jobs, 0, 0.01)
+        outcomes = [
+            SimpleNamespace(
+                end=End.DONE, task=f"work-{number}", reason="", job=job,
+                started_s=1.0, ended_s=2.0, trace=None,
+            )
+            for number in range(tasks)
+        ]  # fmt: skip
+        turned = events.Turned(cast("Any", outcomes * jobs), jobs, 0, 0.01)
         self.metrics.listen(turned)
         self.metrics.listen(events.TurnFailed(RuntimeError(), 0.1))
         self.workers.replaced["crashed"] += jobs
@@ -65,6 +71,9 @@ class Roamer:
             for sample in family.samples
             if sample.name == name and sample.value
         }
+
+    def lines(self) -> int:
+        return len(self.samples())
 
 
 EACH = [
@@ -136,3 +145,40 @@ def test_the_partitions_that_were_owned_last_are_kept() -> None:
     kept = consumer.by_partition("queuepool_executions_total")
 
     assert kept == {"0": 2, **{str(n): 1 for n in range(11, most + 10)}}
+
+
+@pytest.mark.parametrize("tasks", [1, 20, 100, 250])
+def test_a_consumer_that_has_been_everywhere_exports_little_more_than_one_that_stays(
+    tasks: int,
+) -> None:
+    stays, roams = Roamer(), Roamer()
+    for partition in range(telemetry.MOST_PARTITIONS):
+        roams.owns(partition)
+        roams.works(tasks=tasks)
+    stays.owns(telemetry.MOST_PARTITIONS - 1)
+    stays.works(tasks=tasks)
+
+    assert roams.lines() <= max(5_500, stays.lines() + 2_500)
+    assert stays.samples().items() <= roams.samples().items()
+
+
+def test_a_partition_that_is_left_out_meanwhile_continues_where_it_was() -> None:
+    consumer, tasks = Roamer(), 200
+    name = "queuepool_job_wait_seconds_count"
+    exported = []
+    for partition in (3, *range(10, 40), 3):
+        consumer.owns(partition)
+        consumer.works(tasks=tasks)
+        exported.append(consumer.samples().get((name, str(partition), "work-0")))
+        assert ("3" in consumer.by_partition(name)) is (partition == 3)
+
+    assert exported == [1] * 31 + [2]
+
+
+def test_failures_of_hooks_are_forgotten_with_their_partition() -> None:
+    consumer, most = Roamer(), telemetry.MOST_PARTITIONS
+    for partition in range(most + 10):
+        consumer.owns(partition)
+        consumer.works()
+
+    assert consumer.hooks.failures == {(n, "raised"): 1 for n in range(10, most + 10)}
