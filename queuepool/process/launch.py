@@ -19,6 +19,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
@@ -55,18 +56,41 @@ def end_on_signals() -> None:
     The first process of a container gets no signal without a handler. Also unblocks signals, which
     the program before this one may have kept for it.
     """
-    own = os.getpid()
+    ends = EndsStart()
+    for number in _STOPPING:
+        signal.signal(number, ends)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=ends.leave)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
 
-    def end(number: int, _frame: object) -> None:
-        if os.getpid() == own:
+
+class EndsStart:
+    """The handler of a process that starts. Its forks have defaults, as their parent expects.
+
+    of_start: tells it from other handlers, also where this file is a program and a module.
+    """
+
+    of_start = True
+
+    def __init__(self) -> None:
+        self._own = os.getpid()
+
+    def __call__(self, number: int, _frame: object) -> None:
+        if os.getpid() == self._own:
             os._exit(0)  # an exception could be caught by a module that is being imported
-        default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
-        signal.signal(number, default)  # in a fork, whose parent expects no handler
+        self.leave()  # in a fork, just before that would have happened
         os.kill(os.getpid(), number)
 
-    for number in _STOPPING:
-        signal.signal(number, end)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+    def leave(self) -> None:
+        """Restore the defaults where this is the handler."""
+        for number in _STOPPING:
+            if signal.getsignal(number) is self:
+                signal.signal(number, default_of(number))
+
+
+def default_of(number: int) -> Any:
+    """Return the handler that Python sets for a signal."""
+    return signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
 
 
 def keep_signals() -> None:

@@ -118,6 +118,56 @@ def test_a_process_forked_meanwhile_ends_as_its_parent_expects(number: int) -> N
     assert int(done.stdout) == -number
 
 
+HANDLED = """
+from queuepool.process.signals import SignalHandlers
+handlers = SignalHandlers(lambda *_: None)
+"""
+STATES = {
+    "while it starts": "",
+    "while it handles signals": HANDLED,
+    "afterwards": HANDLED + "handlers.put_back()",
+}
+
+
+def handlers_of(code: str, *, fork: bool) -> str:
+    """Return the handlers that a process has after some code, or a fork of it."""
+    program = (
+        "import os, signal, sys\n"
+        "from queuepool.process import launch; launch.end_on_signals()\n"
+        f"{code}\n"
+        f"if {fork} and (child := os.fork()): sys.exit(os.waitpid(child, 0)[1])\n"
+        "print(*map(signal.getsignal, (signal.SIGTERM, signal.SIGINT)))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), check=True, timeout=60,
+        capture_output=True, text=True,
+    )  # fmt: skip
+
+    return done.stdout.strip()
+
+
+DEFAULTS = f"{signal.SIG_DFL!s} {signal.default_int_handler!s}"
+
+
+@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in STATES.items()])
+def test_the_kernel_ends_a_fork_even_if_it_runs_no_python(code: str) -> None:
+    assert handlers_of(code, fork=True) == DEFAULTS
+
+
+def test_a_process_that_no_longer_handles_signals_does_not_end_in_order_on_them() -> None:
+    assert handlers_of(STATES["afterwards"], fork=False) == DEFAULTS
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_a_handler_that_was_set_after_the_start_comes_back(fork: bool) -> None:
+    own = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+
+    found = handlers_of(own + STATES["afterwards"], fork=fork)
+
+    assert found == f"{signal.SIG_IGN!s} {signal.default_int_handler!s}"
+
+
 @needs_root
 @pytest.mark.parametrize("words", [["up", "--app", "x"], ["relay"], ["watch"]])
 def test_a_command_that_is_the_first_process_obeys(words: list[str]) -> None:
