@@ -63,6 +63,7 @@ class Several:
         self._children = [_Child(number) for number in range(count)]
         self._start, self._drain_s = start, drain_s
         self._signals, self._passed_on, self._code = 0, 0, OK
+        self._first_started = False
 
     def run(self) -> int:
         """Run until SIGTERM or SIGINT, in the main thread; returns the exit code."""
@@ -75,28 +76,30 @@ class Several:
         return code
 
     def _keep_running(self) -> None:
-        first, *others = self._children
-        self._start_or_pause(first, wait=True)
-        for child in others if first.runs else []:
-            self._start_or_pause(child)
-        while not self._signals and self._code == OK:
-            self._look()
+        while self._goes_on():
+            for child in self._children:
+                self._look_at(child)
+                if not self._first_started or not self._goes_on():
+                    break
             _pause()
+
+    def _goes_on(self) -> bool:
+        return not self._signals and self._code == OK
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self._signals += 1
         if self._signals > 1:
             self._code = 128 + number
 
-    def _start_or_pause(self, child: _Child, *, wait: bool = False) -> None:
+    def _start_or_pause(self, child: _Child) -> None:
         try:
-            self._spawn(child, wait=wait)
+            self._spawn(child)
         except OSError as error:  # too many processes or files, no memory: the others run on
             pause_s = child.restarts.pause_s(0.0)
             child.due_s = time.monotonic() + pause_s
             _log.error("%s %s", child.name, describe_refusal(error, pause_s))
 
-    def _spawn(self, child: _Child, *, wait: bool) -> None:
+    def _spawn(self, child: _Child) -> None:
         reader, writer = os.pipe()
         try:
             try:
@@ -105,11 +108,16 @@ class Several:
                 os.close(writer)
             child.started_s = time.monotonic()
             _log.info("%s runs as process %d", child.name, child.process.pid)
-            if wait and self._says(reader, child) and not os.read(reader, 1):
-                while child.runs and self._may_wait(child):  # it ends without having started
-                    _pause()
+            if not self._first_started:
+                self._wait_for_first(child, reader)
         finally:
             os.close(reader)
+
+    def _wait_for_first(self, child: _Child, reader: int) -> None:
+        if self._says(reader, child) and not os.read(reader, 1):
+            while child.runs and self._may_wait(child):  # it ends without having started
+                _pause()
+        self._first_started = child.runs and not self._signals
 
     def _says(self, reader: int, child: _Child) -> bool:
         """Wait until a child has said that it found nothing wrong, or closed its pipe."""
@@ -121,20 +129,19 @@ class Several:
     def _may_wait(self, child: _Child) -> bool:
         return not self._signals and time.monotonic() - child.started_s < _STARTS_S
 
-    def _look(self) -> None:
+    def _look_at(self, child: _Child) -> None:
         now_s = time.monotonic()
-        for child in self._children:
-            if child.process is None:
-                if now_s >= child.due_s:
-                    self._start_or_pause(child)
-            elif (code := child.process.poll()) is not None:
-                child.process = None
-                if code == CONFIGURATION:  # it said why
-                    self._code = CONFIGURATION
-                    return
-                pause_s = child.restarts.pause_s(now_s - child.started_s)
-                child.due_s = now_s + pause_s
-                _log.error("%s %s; restarting in %.1f s", child.name, describe_exit(code), pause_s)
+        if child.process is None:
+            if now_s >= child.due_s:
+                self._start_or_pause(child)
+        elif (code := child.process.poll()) is not None:
+            child.process = None
+            if code == CONFIGURATION:  # it said why
+                self._code = CONFIGURATION
+                return
+            pause_s = child.restarts.pause_s(now_s - child.started_s)
+            child.due_s = now_s + pause_s
+            _log.error("%s %s; restarting in %.1f s", child.name, describe_exit(code), pause_s)
 
     def _end(self) -> int:
         """Pass signals on until all have ended; a child that takes too long is killed."""

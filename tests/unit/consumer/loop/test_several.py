@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from consumer.loop.several import Several
-from queuepool.process.endings import FAILED, OK
+from queuepool.process.endings import CONFIGURATION, FAILED, OK
 
 REFUSALS = [errno.EAGAIN, errno.ENOMEM, errno.EMFILE]
 
@@ -80,12 +80,37 @@ def test_a_refused_restart_is_tried_again_while_the_others_run(
     assert len(list(Path("/dev/fd").iterdir())) == opened
 
 
-def test_a_first_start_that_is_refused_is_tried_again() -> None:
-    machine = Machine(refuses(errno.EAGAIN), Fake, Fake)
+def failed() -> Fake:
+    return Fake(FAILED)
+
+
+def mistaken() -> Fake:
+    return Fake(CONFIGURATION)
+
+
+@pytest.mark.parametrize("first", [refuses(errno.EAGAIN), failed])
+def test_the_others_wait_until_the_first_has_started(first: Callable[[], Fake]) -> None:
+    machine = Machine(first, first, Fake, Fake, Fake)
+
+    assert Several(3, machine.start, drain_s=1.0).run() == OK
+
+    assert machine.numbers == [0, 0, 0, 1, 2]
+
+
+def test_a_mistake_is_told_once_also_after_a_first_start_that_is_refused() -> None:
+    machine = Machine(refuses(errno.EAGAIN), mistaken, Fake)
+
+    assert Several(2, machine.start, drain_s=1.0).run() == CONFIGURATION
+
+    assert machine.numbers == [0, 0]
+
+
+def test_no_other_starts_when_a_signal_comes_while_the_first_does() -> None:
+    machine = Machine(Fake)
 
     assert Several(2, machine.start, drain_s=1.0).run() == OK
 
-    assert sorted(machine.numbers) == [0, 0, 1]
+    assert machine.numbers == [0]
 
 
 def test_whatever_fails_the_consumers_drain() -> None:
