@@ -6,6 +6,7 @@ by a pipe that no one reads.
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ _IMPORTANT = frozenset(("WARNING", "ERROR", "CRITICAL"))
 _READ = 64 * 1024  # bytes per step: a child that floods its log cannot block the supervisor
 _KEEP = 32 * 1024**2
 _FOLLOWING = 30  # lines of a traceback that are shown
+_PASSING = frozenset((errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 
 
 class LogFile:
@@ -39,6 +41,7 @@ class LogFile:
         self._start = self._position
         self._rest = b""
         self._following = 0
+        self._unreadable = False  # as was told
         self.ready = ""
 
     def open(self) -> IO[bytes]:
@@ -48,20 +51,31 @@ class LogFile:
     def important(self) -> list[str]:
         """Return the new lines that people should see: warnings, errors and their tracebacks.
 
-        A file that cannot be opened now is read by the next call.
+        A file that cannot be opened is read by a later call; why not is told once, unless the
+        machine is short of something for a moment.
         """
         try:
-            with _opened(self.path, "rb") as file:
-                file.seek(self._position)
-                new = file.read(_READ)
-        except OSError:
-            return []
+            new = self._read_on()
+        except OSError as error:
+            if self._unreadable or error.errno in _PASSING:
+                return []
+            self._unreadable = True
+            return [f"{self.path}: {error.strerror or error}; its warnings cannot be shown"]
+        self._unreadable = False
         self._position += len(new)
         *lines, self._rest = (self._rest + new).split(b"\n")
         self._rest = self._rest[-_READ:]
         with suppress(OSError):
             self._rotate()
         return [text for line in lines if self._matters(text := stored_text(line))]
+
+    def _read_on(self) -> bytes:
+        with _opened(self.path, "rb") as file:
+            if file.seek(0, 2) < self._position:  # another file, or it was emptied
+                self._position = self._start = 0
+                self._rest = b""
+            file.seek(self._position)
+            return file.read(_READ)
 
     def _matters(self, line: str) -> bool:
         if line.startswith(_READY):

@@ -162,6 +162,64 @@ def test_warnings_and_tracebacks_are_shown_and_the_rest_is_only_logged(tmp_path:
     assert log.last_lines(2) == ["printed again", "not yet a li"]
 
 
+ERROR = b"2026-11-20 17:29:14,728 ERROR   consumer: bad\n"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO])
+def test_a_log_that_cannot_be_read_is_told_once_until_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    log = LogFile(tmp_path / "x.log")
+    with log.open() as file:
+        file.write(ERROR)
+    for _ in range(2):
+        with monkeypatch.context() as patched:
+            refuse_to_open(patched, number)
+            (told,) = log.important()
+            assert os.strerror(number) in told
+            assert str(log.path) in told
+            assert log.important() == []
+        log.important()
+    assert log.important() == []
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE])
+def test_a_log_that_cannot_be_opened_for_a_moment_is_read_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    log = LogFile(tmp_path / "x.log")
+    with log.open() as file:
+        file.write(ERROR)
+    with monkeypatch.context() as patched:
+        refuse_to_open(patched, number)
+        assert log.important() == []
+
+    assert [line.split()[-1] for line in log.important()] == ["bad"]
+
+
+def refuse_to_open(patched: pytest.MonkeyPatch, number: int) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    patched.setattr("queuepool.cli.local.child_logs._opened", refuse)
+
+
+def test_a_log_that_was_deleted_is_told_and_read_again_after_the_next_start(tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "x.log")
+    with log.open() as file:
+        file.write(b"long\n" * 100 + b"half a li")
+    log.important()
+
+    log.path.unlink()
+    (told,) = log.important()
+    with log.open() as file:
+        file.write(ERROR)
+
+    assert os.strerror(errno.ENOENT) in told
+    assert [line.split()[-1] for line in log.important()] == ["bad"]
+    assert log.last_lines(1) == [ERROR.decode().strip()]
+
+
 def test_where_a_child_is_reached_is_what_it_said_last(tmp_path: Path) -> None:
     log = LogFile(tmp_path / "x.log")
     with log.open() as file:
