@@ -47,8 +47,8 @@ class Listening:
     def __iter__(self) -> Iterator[Any]:
         """Yield messages. Raises SilentError, NoThreadError, grpc.RpcError."""
         guard = threading.Thread(target=self._guard, name="stream-guard", daemon=True)
-        start_thread(guard, "to notice a silent coordinator")
         try:
+            start_thread(guard, "to notice a silent coordinator")
             yield from self._messages()
         except grpc.RpcError:
             if not self._is_silent and not self._stopping.is_set():
