@@ -30,9 +30,12 @@ def test_an_idle_consumer_goes_where_work_waits(
 
     wait_until(lambda: sum(map(done, wide.partitions())) == 20 * PARTITIONS)
 
-    text = one.get("/metrics")[1]
-    for number in range(PARTITIONS):
-        assert f'executions_total{{end="done",partition="{number}",task="work"}} 20.0' in text
+    def all_are_counted() -> bool:
+        text = one.get("/metrics")[1]
+        each = 'executions_total{{end="done",partition="{}",task="work"}} 20.0'
+        return all(each.format(number) in text for number in range(PARTITIONS))
+
+    wait_until(all_are_counted, interval_s=0.1)
     assert one.is_running()
     assert set(records.begun().values()) == {1}
     wait_until(lambda: len(_owned(wide)) == 1)

@@ -21,11 +21,19 @@ from tests.processes import running
 from tests.waiting import wait_until
 
 AS_FIRST = ("unshare", "--pid", "--fork", "--kill-child")
-needs_root = pytest.mark.skipif(
-    sys.platform != "linux" or os.geteuid() != 0 or shutil.which(AS_FIRST[0]) is None,
-    reason="only root makes a namespace of processes",
+
+
+def may_be_first() -> bool:
+    """Return whether we may make a namespace of processes; not every root of a container may."""
+    if shutil.which(AS_FIRST[0]) is None:
+        return False
+    return subprocess.run([*AS_FIRST, "true"], check=False, capture_output=True).returncode == 0
+
+
+needs_namespace = pytest.mark.skipif(
+    not may_be_first(), reason="this user may not make a namespace of processes"
 )
-first = pytest.param(AS_FIRST, id="as the first process", marks=needs_root)
+first = pytest.param(AS_FIRST, id="as the first process", marks=needs_namespace)
 APP = """
 import pathlib, threading
 try:
@@ -168,7 +176,7 @@ def test_a_handler_that_was_set_after_the_start_comes_back(fork: bool) -> None:
     assert found == f"{signal.SIG_IGN!s} {signal.default_int_handler!s}"
 
 
-@needs_root
+@needs_namespace
 @pytest.mark.parametrize("words", [["up", "--app", "x"], ["relay"], ["watch"]])
 def test_a_command_that_is_the_first_process_obeys(words: list[str]) -> None:
     code = (
