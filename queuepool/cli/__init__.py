@@ -25,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code. Errors become one line on standard error."""
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = printing.show_uncaught
+    printing.escape_what_streams_cannot_hold()
     if os.getpid() == 1:  # of a container: without a handler, the kernel drops what would end it
         signal.signal(signal.SIGTERM, lambda number, _: os._exit(128 + number))
     words = list(sys.argv[1:] if argv is None else argv)

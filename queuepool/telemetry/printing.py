@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import os
 import sys
@@ -23,6 +24,8 @@ from types import TracebackType
 from typing import Any, NoReturn, TextIO
 
 from queuepool.errors.escaping import block, visible
+
+_RAISING = ("strict", "surrogateescape")  # on a character that the encoding lacks
 
 
 def say(*lines: str) -> None:
@@ -85,6 +88,22 @@ def flush_all() -> None:
 def discard_output() -> None:
     """Give up standard output after its reader went away; Python would fail on it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def escape_what_streams_cannot_hold() -> None:
+    """Have characters outside a stream's encoding escaped, whichever library writes them."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in _RAISING:
+            stream.reconfigure(errors="backslashreplace")
+
+
+def output_can_hold(text: str) -> bool:
+    """Return whether standard output shows this text unescaped."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def output_is_terminal() -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from queuepool.cli.display import output
+from queuepool.telemetry import printing
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -74,7 +75,8 @@ def draw(columns: Sequence[Column], rows: Sequence[Sequence[Text | str]], width:
             widths[i] = min(wanted, _LEAST_PROSE + spare)
             spare -= widths[i] - _LEAST_PROSE
     header = _line(columns, [Text(column.name, style="bold") for column in columns], widths, kept)
-    rule = Text("─" * (sum(widths[i] for i in kept) + _GAP * (len(kept) - 1)), style="dim")
+    line = "─" if printing.output_can_hold("─") else "-"
+    rule = Text(line * (sum(widths[i] for i in kept) + _GAP * (len(kept) - 1)), style="dim")
     return [header, rule, *(_line(columns, row, widths, kept) for row in cells)]
 
 
