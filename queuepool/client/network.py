@@ -172,7 +172,7 @@ class AsyncNetwork(_Servers[AsyncPort]):
         super().__init__(config, given, connect_async)
         self.verifier = AsyncVerifier(config, self.servers)
         self._route = self.verifier.state
-        self._one_loop = OneLoop() if given is None else None
+        self._one_loop = OneLoop(self._forget) if given is None else None
 
     async def do(self, steps: Steps[T]) -> T:
         """Carry steps out; return what they return."""
@@ -235,6 +235,10 @@ class AsyncNetwork(_Servers[AsyncPort]):
             if isinstance(reply, BaseException):
                 raise reply
         return [reply[0] for reply in replies]  # type: ignore[index]  # the others are raised
+
+    def _forget(self) -> None:
+        for server in self.servers.values():
+            server.forget()
 
     async def close(self) -> None:
         """Close all connections. Idempotent."""

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 
 from queuepool.errors import InvalidInputError
 from queuepool.servers import forking
 
 
 class OneLoop:
-    """The first event loop that calls `stay`, until `leave`. A forked child has its own."""
+    """The first event loop that calls `stay`, until `leave` or until it is closed.
 
-    def __init__(self) -> None:
+    forget: gives up all connections, without a wait; called in the next loop, before its first
+    call. A forked child has a loop of its own.
+    """
+
+    def __init__(self, forget: Callable[[], None]) -> None:
+        self._forget = forget
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
         forking.keep(self)
@@ -23,6 +29,9 @@ class OneLoop:
         if self._loop is here:
             return
         with self._lock:
+            if self._loop is not None and self._loop.is_closed():
+                self._forget()  # no other thread passes meanwhile: a closed loop runs nothing
+                self._loop = None
             if self._loop is None:
                 self._loop = here
             if self._loop is here:

@@ -130,5 +130,8 @@ class AsyncPort(Protocol):
     async def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
         """Run verbs on one base key. Raises UnavailableError when the server did not answer."""
 
+    def forget(self) -> None:
+        """Give up what belongs to an event loop that is closed; the next call is in another."""
+
     async def close(self) -> None:
         """Close every connection."""

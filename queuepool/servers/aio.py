@@ -67,6 +67,10 @@ class AsyncServer:
             connections.give_back(connection)
         return replies
 
+    def forget(self) -> None:
+        """Give up the connections of an event loop that is closed."""
+        self._connections.forget()
+
     async def close(self) -> None:
         """Close every connection."""
         await self._connections.close()

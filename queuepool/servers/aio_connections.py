@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import redis
@@ -37,20 +38,28 @@ class AsyncConnections:
         self._free, self._held = [], set()
         self._room = asyncio.Semaphore(self._limit)
 
+    def forget(self) -> None:
+        """Close the connections of an event loop that is closed; start over in another."""
+        left, self._free, self._held = [*self._free, *self._held], [], set()
+        self._room = asyncio.Semaphore(self._limit)
+        for connection in left:
+            _shut(connection)
+
     async def borrow(self) -> Any:
         """Return a connection that works; waits for one at most `timeout_s`.
 
         Raises the client's errors, and OSError.
         """
-        if self._room.locked():
+        room = self._room  # `forget` makes another one
+        if room.locked():
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    await self._room.acquire()
+                    await room.acquire()
             except TimeoutError:
                 text = f"all {self._limit} connections of this process are in use"
                 raise MaxConnectionsError(text) from None
         else:
-            await self._room.acquire()  # without a wait
+            await room.acquire()  # without a wait
         connection = None
         try:
             while self._free:
@@ -66,7 +75,7 @@ class AsyncConnections:
         except BaseException:
             if connection is not None:
                 _shut(connection)
-            self._room.release()
+            room.release()
             raise
         self._held.add(connection)
         return connection
@@ -78,10 +87,11 @@ class AsyncConnections:
         self._room.release()
 
     def drop(self, connection: Any) -> None:
-        """Close one that is not intact."""
-        self._held.discard(connection)
+        """Close one that is not intact. What was forgotten has no slot to be freed."""
         _shut(connection)
-        self._room.release()
+        if connection in self._held:
+            self._held.discard(connection)
+            self._room.release()
 
     async def exchange(self, connection: Any, packed: Sequence[bytes]) -> list[Any]:
         """Send commands in one write; return one reply each, with refusals in their places.
@@ -122,6 +132,18 @@ def _shut(connection: Any) -> None:
     """Close without waiting: unsent data is discarded."""
     writer = connection._writer  # noqa: SLF001 - disconnect is for those who can wait
     if writer is not None:
-        writer.transport.abort()
+        _abort(writer.transport)
     connection._close()  # noqa: SLF001
     connection._parser.on_disconnect()  # noqa: SLF001
+
+
+def _abort(transport: Any) -> None:
+    """Close a transport, also of an event loop that is closed, which can call nothing any more."""
+    plain = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None) or transport
+    try:
+        transport.abort()
+    except RuntimeError:
+        close_now = getattr(plain, "_call_connection_lost", None)  # what the loop would have called
+        if close_now is not None:
+            with suppress(RuntimeError):  # from waking a task of that loop; the socket is closed
+                close_now(None)

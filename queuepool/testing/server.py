@@ -251,5 +251,8 @@ class AsyncMemoryServer:
         """Run verbs on one base key; one reply each, in order."""
         return self._server.run(key, verbs)
 
+    def forget(self) -> None:
+        """Do nothing: it belongs to no event loop."""
+
     async def close(self) -> None:
         """Do nothing, like MemoryServer.close."""

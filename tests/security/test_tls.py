@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -117,6 +118,20 @@ def test_a_known_authority_and_the_right_name_let_in(
     open_to_all: TlsServer, trust: Trust, host: str
 ) -> None:
     ask(Tls(ca=trust.ours.ca).added_to(open_to_all.over_tls(host)))
+
+
+@pytest.mark.filterwarnings("error")
+def test_connections_of_a_closed_loop_are_closed(open_to_all: TlsServer, trust: Trust) -> None:
+    server = connect_async(Tls(ca=trust.ours.ca).added_to(open_to_all.over_tls()), timeout_s=30.0)
+
+    async def ask_again() -> None:
+        server.forget()
+        assert len(await server.run(KEY, [operate.observe(0)])) == 1
+
+    for _ in range(3):
+        asyncio.run(ask_again())
+    server.forget()
+    gc.collect()
 
 
 def test_another_authority_is_refused(open_to_all: TlsServer, trust: Trust) -> None:

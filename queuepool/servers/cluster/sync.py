@@ -220,6 +220,12 @@ class AsyncClusterServer:
             self._map = None
         return replies
 
+    def forget(self) -> None:
+        """Give up the connections of an event loop that is closed, and its lock."""
+        self._lock = asyncio.Lock()
+        for node in self._nodes.values():
+            node.forget()
+
     async def close(self) -> None:
         """Close every connection."""
         self._map = None

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -78,6 +79,39 @@ def test_a_closed_pool_may_be_used_in_another_loop(pool: AsyncQueuePool) -> None
             return await add(pool)
 
     assert [asyncio.run(use()) for _ in range(3)] == [1, 1, 1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_pool_outlives_an_event_loop_that_was_closed(pool: AsyncQueuePool) -> None:
+    async def all_at_once() -> int:
+        return sum(await asyncio.gather(*(add(pool) for _ in range(5))))
+
+    assert [asyncio.run(all_at_once()) for _ in range(3)] == [5, 5, 5]
+    asyncio.run(pool.close())
+    assert asyncio.run(add(pool)) == 1
+    asyncio.run(pool.close())
+    gc.collect()
+
+
+@pytest.mark.usefixtures("unraisable_is_dropped")  # what each cut-off call ends with
+def test_calls_that_a_closed_loop_cut_off_leave_nothing_open(pool: AsyncQueuePool) -> None:
+    opened = len(list(Path("/proc/self/fd").iterdir()))
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)  # it would tell of each call that is cut off
+    loop.run_until_complete(add(pool))
+    calls = [loop.create_task(add(pool)) for _ in range(3)]
+    loop.call_soon(loop.stop)
+    loop.run_forever()  # one round: what they begin, without any reply
+    assert not any(call.done() for call in calls)
+    loop.close()
+
+    assert asyncio.run(add(pool)) == 1
+    calls.clear()
+    gc.collect()
+    assert asyncio.run(add(pool)) == 1
+    asyncio.run(pool.close())
+    gc.collect()
+    assert len(list(Path("/proc/self/fd").iterdir())) == opened
 
 
 def test_a_forked_child_has_an_event_loop_of_its_own(pool: AsyncQueuePool) -> None:
