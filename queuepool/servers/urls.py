@@ -22,6 +22,7 @@ from queuepool.errors import ConfigurationError
 from queuepool.errors.escaping import visible
 from queuepool.servers.sentinels import following, is_watched, read_sentinels
 
+SETTINGS = "QUEUEPOOL_URL or QUEUEPOOL_SERVERS"  # either names the servers
 _SETTINGS = "(settings QUEUEPOOL_URL, QUEUEPOOL_SERVERS)"
 _QUOTING = "In a password write / ? # @ and : as %2F %3F %23 %40 and %3A"
 _SCHEMES = {

@@ -33,7 +33,7 @@ from queuepool.errors import (
 from queuepool.models.doctor import Refusal
 from queuepool.servers import tls
 from queuepool.servers.local_faults import local_error
-from queuepool.servers.urls import check_url, display_name, make_pool
+from queuepool.servers.urls import SETTINGS, check_url, display_name, make_pool
 from queuepool.verbs import Argument, Verb
 from queuepool.verbs.scripts import script
 
@@ -109,6 +109,7 @@ def is_misplaced(reply: Any) -> bool:
 def translate(name: str, error: Exception) -> QueuePoolError:
     """Return the library's error for one of the client's; the only place that translates them."""
     text = str(error)
+    reason = text[:500].rstrip(".")
     word = text.split(" ", 1)[0].rstrip(":")
     if isinstance(error, OutOfMemoryError):
         return UnavailableError(
@@ -129,10 +130,10 @@ def translate(name: str, error: Exception) -> QueuePoolError:
             (r for w, r in _REMEDIES.items() if w in refused + text), "see the server's log"
         )
         kind = ForeignValueError if "WRONGTYPE" in text else ScriptError
-        return kind(f"{name} refused: {text[:500]}. {remedy[0].upper()}{remedy[1:]}.")
+        return kind(f"{name} refused: {reason}. {remedy[0].upper()}{remedy[1:]}.")
     if isinstance(error, AuthenticationError):
         return UnavailableError(
-            f"{name}: {text[:500]} Nothing was written. Set the user and password in QUEUEPOOL_URL."
+            f"{name}: {reason}. Nothing was written. Set the user and password in {SETTINGS}."
         )
     if isinstance(error, FAILURES):
         ours = local_error(name, error)
@@ -140,7 +141,7 @@ def translate(name: str, error: Exception) -> QueuePoolError:
             return ours
         hint = tls.remedy(error)
         return UnavailableError(
-            f"{name}: {type(error).__name__}: {text[:500].rstrip('.') or 'no answer'}. "
+            f"{name}: {type(error).__name__}: {reason or 'no answer'}. "
             f"{hint and f'{hint[0].upper()}{hint[1:]}. '}"
             f"{_REFUSED if _refuses_writes(error) else UnavailableError.UNCERTAIN}"
         )

@@ -38,7 +38,7 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
     """Return all findings on one server."""
     import redis
 
-    from queuepool.servers import wire
+    from queuepool.servers import urls, wire
 
     plain_url, cluster = wire.check_url(url)
     where = f"{name} ({wire.display_name(plain_url)})"
@@ -58,28 +58,28 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
         return [Finding("error", where, _failure(error, where))]
     except (ValueError, TypeError, LookupError, AttributeError) as error:  # of reading a reply
         kind = type(error).__name__
-        text = f"does not reply like a Redis server ({kind}). Fix QUEUEPOOL_URL"
+        text = f"does not reply like a Redis server ({kind}). Fix {urls.SETTINGS}"
         return [Finding("error", where, text)]
 
 
 def _failure(error: Exception, where: str) -> str:
     import redis
 
-    from queuepool.servers import tls
+    from queuepool.servers import tls, urls
     from queuepool.servers.local_faults import local_error
 
+    said = output.clean(str(error)).rstrip(".")
     if isinstance(error, redis.AuthenticationError):
-        return f"rejects the password: {error}. Fix QUEUEPOOL_URL"
+        return f"rejects the password: {said}. Fix {urls.SETTINGS}"
     if isinstance(error, redis.exceptions.NoPermissionError):
-        return f"{output.clean(str(error))}. {_RIGHTS}"
+        return f"{said}. {_RIGHTS}"
     if isinstance(error, redis.ResponseError):  # it answers, so starting it would not help
-        return f"refuses: {output.clean(str(error))}"
+        return f"refuses: {said}"
     ours = local_error(where, error)
     if ours is not None:
         return str(ours)
-    problem = output.clean(f"{type(error).__name__}: {error}")
-    remedy = tls.remedy(error) or "start it, or fix QUEUEPOOL_URL"
-    return f"does not respond ({problem}). {remedy[0].upper()}{remedy[1:]}"
+    remedy = tls.remedy(error) or f"start it, or fix {urls.SETTINGS}"
+    return f"does not respond ({type(error).__name__}: {said}). {remedy[0].upper()}{remedy[1:]}"
 
 
 def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Finding]:

@@ -30,7 +30,10 @@ def judge_info(info: Mapping[str, Any], *, cluster: bool) -> Iterator[tuple[str,
             ),
         )
     if info.get("role", "master") != "master":
-        yield "error", "it is a read-only replica; set QUEUEPOOL_URL to the primary"
+        yield (
+            "error",
+            "it is a read-only replica; set QUEUEPOOL_URL or QUEUEPOOL_SERVERS to the primary",
+        )
     if info.get("cluster_enabled") and not cluster:
         yield (
             "error",

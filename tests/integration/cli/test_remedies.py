@@ -1,5 +1,6 @@
 """Commands name the remedy that helps: rights, memory, a maximum."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,31 @@ def test_a_user_without_rights_hears_of_rights_and_not_of_a_server_that_is_away(
     bulk = ("bulk", file, "--task", "t", "--key", KEY, "--wait", "--timeout", "50ms")
     assert shell.run(*bulk) == Exit.FAILED  # a producer may do this; no one runs the job
     assert "1 of 1 jobs" in shell.err
+
+
+def test_a_rejected_password_names_both_variables_that_may_hold_it(
+    shell: Shell, server_factory: ServerFactory
+) -> None:
+    server = server_factory()
+    with redis.Redis.from_url(server.url) as admin:
+        admin.config_set("requirepass", "secret")
+
+    for url in (server.url, server.url.replace("//", "//:wrong@")):
+        for word in ("check", "status"):
+            _, out, err = shell.run_with(word, QUEUEPOOL_SERVERS=json.dumps({"main": url}))
+            assert "QUEUEPOOL_URL or QUEUEPOOL_SERVERS" in out + err
+            assert ".." not in out + err
+
+
+def test_a_server_that_is_away_is_told_without_doubled_punctuation(
+    shell: Shell,
+) -> None:
+    servers = json.dumps({"main": "redis://127.0.0.1:1/0"})
+
+    code, out, _ = shell.run_with("check", QUEUEPOOL_SERVERS=servers)
+
+    assert code == Exit.UNAVAILABLE
+    assert "refused). Start it, or fix QUEUEPOOL_URL or QUEUEPOOL_SERVERS" in out
 
 
 def levels_about(words: str, shell: Shell) -> set[str]:
