@@ -151,6 +151,8 @@ def cancel(arguments: argparse.Namespace) -> Exit:
         begins(arguments)
         begun_s = time.monotonic()
         cancelled, asked = group.cancel()
+        if not cancelled + asked:  # the key may be misspelt, and its jobs run on
+            _check_known(group.status(), arguments)
     done = f"{cancelled:,} cancelled; {asked:,} running ones were asked to stop"
     arguments.outcome = f"{done} in {format_duration(time.monotonic() - begun_s)}"
     if arguments.json:
@@ -211,12 +213,8 @@ def print_group(
     status: GroupStatus, arguments: argparse.Namespace, *, eta: Eta | None = None
 ) -> None:
     """Print the totals of a group. Raises CommandError when it has none."""
+    _check_known(status, arguments)
     plain = {"key": arguments.key} | groups.describe(status)
-    if status.total == 0 and not status.has_settings:
-        raise CommandError(
-            f"there are no jobs with the key {arguments.key!r}: they ended some time ago, or "
-            "were enqueued under another key"
-        )
     if arguments.json:
         output.print_json(plain | ({} if eta is None else {"eta": asdict(eta)}))
     else:
@@ -235,3 +233,11 @@ def print_group(
         held = {"held": f"since {when(since_ms)}: {release}"} if since_ms else {}
         ends = {"ends": range_of(eta)} if eta is not None and status.left else {}
         print_fields(plain | {"progress": f"{status.progress:.1%}"} | ends | held)
+
+
+def _check_known(status: GroupStatus, arguments: argparse.Namespace) -> None:
+    if status.total == 0 and not status.has_settings:
+        raise CommandError(
+            f"there are no jobs with the key {arguments.key!r}: they ended some time ago, or "
+            "were enqueued under another key"
+        )

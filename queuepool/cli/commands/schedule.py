@@ -224,7 +224,13 @@ def run_run(arguments: argparse.Namespace) -> Exit:
 def run_remove(arguments: argparse.Namespace) -> Exit:
     """Remove a schedule."""
     name = arguments.name
-    return _change(arguments, lambda s: s.remove(name), "removed", "there was none")
+
+    def remove(schedules: Schedules) -> bool:
+        if not schedules.remove(name):
+            raise UnknownScheduleError(name)
+        return True
+
+    return _change(arguments, remove, "removed")
 
 
 def _ask(use: Callable[[Schedules], T]) -> T:
@@ -245,7 +251,7 @@ def _ask_and_warn(use: Callable[[Schedules], T]) -> T:
 
 
 def _change(
-    arguments: argparse.Namespace, use: Callable[[Schedules], bool], done: str, before: str
+    arguments: argparse.Namespace, use: Callable[[Schedules], bool], done: str, before: str = ""
 ) -> Exit:
     changed = _ask_and_warn(use)
     name, arguments.outcome = arguments.name, done if changed else before

@@ -256,7 +256,12 @@ def test_a_group_is_shown_and_cancelled(shell: Shell, pool: QueuePool) -> None:
     assert shell.run("group", "cancel", KEY, "--json") == Exit.OK
     assert shell.lines[0]["cancelled"] == 7
     assert shell.run("group", "wait", KEY, "--timeout", "5s") == Exit.OK
-    assert shell.run("group", "show", "other") == Exit.FAILED
+    assert shell.run("group", "cancel", KEY) == Exit.OK, "all have ended"
+    for action in ("show", "cancel"):
+        for more in ((), ("--json",)):
+            assert shell.run("group", action, "other", *more) == Exit.FAILED
+            assert "no jobs with the key 'other'" in shell.err
+            assert shell.out == ""
 
 
 def test_dead_jobs_are_listed_with_payload_and_error(shell: Shell, pool: QueuePool) -> None:

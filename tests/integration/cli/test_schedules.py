@@ -59,7 +59,7 @@ def test_it_is_paused_resumed_run_and_removed(shell: Shell, pool: QueuePool) -> 
     shell.run(*SET, *CRON)
 
     said = []
-    for action in ("pause", "pause", "resume", "resume", "remove", "remove"):
+    for action in ("pause", "pause", "resume", "resume", "remove"):
         assert shell.run("schedule", action, "nightly") == Exit.OK
         said.append(shell.out.removeprefix("schedule nightly: ").strip())
         if action == "pause":
@@ -69,9 +69,8 @@ def test_it_is_paused_resumed_run_and_removed(shell: Shell, pool: QueuePool) -> 
             assert pool.status(ran["job_id"], partition_key="nightly").task == "report"
 
     assert said == [
-        *("paused", "it was already paused", "resumed", "it was not paused"),
-        *("removed", "there was none"),
-    ]
+        "paused", "it was already paused", "resumed", "it was not paused", "removed",
+    ]  # fmt: skip
 
 
 def test_what_is_wrong_is_said_in_a_line(shell: Shell) -> None:
@@ -82,6 +81,8 @@ def test_what_is_wrong_is_said_in_a_line(shell: Shell) -> None:
         (("schedule", "set", "s", "t", "--every", "10ms"), "use 1 s to 366 days"),
         (("schedule", "set", "a b", "t", "--every", "1s"), "cannot be named 'a b'"),
         (("schedule", "pause", "none"), "there is no schedule 'none'"),
+        (("schedule", "remove", "none"), "there is no schedule 'none'"),
+        (("schedule", "remove", "none", "--json"), "there is no schedule 'none'"),
         (("schedule", "show", "none"), "there is no schedule 'none'"),
     ):
         assert shell.run(*words) == Exit.USAGE, words
