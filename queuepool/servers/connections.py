@@ -20,6 +20,7 @@ import gc
 import os
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -71,7 +72,8 @@ class Link:
         """From now on wait at most this long for a reply."""
         socket = self.connection._sock  # noqa: SLF001 - has no public name
         if socket is not None:
-            socket.settimeout(timeout_s)
+            with suppress(OSError):  # a fork closed it; who reads is told
+                socket.settimeout(timeout_s)
 
     def fileno(self) -> int:
         """Return the descriptor of the socket, to be polled."""

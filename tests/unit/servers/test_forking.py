@@ -3,17 +3,26 @@
 import asyncio
 import os
 import threading
+from collections.abc import Iterator
 from typing import Any
 from urllib.request import urlopen
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from queuepool import QueuePool
 from queuepool.errors.hindrances import NoThreadError
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 from queuepool.servers import forking
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.sync import Server
+from queuepool.settings.config import PoolConfig
 from queuepool.telemetry.metrics_server import MetricsServer
+
+
+def pool_of(url: str, stage: str) -> QueuePool:
+    return QueuePool(config=PoolConfig(topology=single(url, 1), keyspace=Keyspace(stage)))
 
 
 def status_of_child(act: Any) -> int:
@@ -47,6 +56,30 @@ def test_a_child_closes_its_copies_of_the_connections_and_the_parent_goes_on(
     assert with_one_lent.ask("PING") == b"PONG"
     for server in (with_one_free, with_one_lent):
         server.close()
+
+
+@pytest.mark.parametrize("raised", [SystemExit("its own"), ValueError("its own")], ids=repr)
+def test_a_child_forked_by_an_item_of_a_bulk_call_ends_by_its_own_exception(
+    redis_url: str, stage: str, raised: BaseException
+) -> None:
+    children: list[int] = []
+
+    def rows() -> Iterator[dict[str, int]]:
+        yield from ({"n": n} for n in range(3_000))  # some calls await their replies now
+        children.append(os.fork())
+        if children == [0]:
+            raise raised
+        yield {"n": 3_000}
+
+    with pool_of(redis_url, stage) as pool:
+        try:
+            added = pool.enqueue_many("t", rows(), partition_key="k").accepted
+        except BaseException as error:
+            if children == [0]:
+                os._exit(0 if error is raised else 1)
+            raise
+        assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 0
+        assert added == 3_001
 
 
 def test_a_pool_for_asyncio_begins_anew_in_a_child(redis_url: str) -> None:
