@@ -122,7 +122,19 @@ def input_is_terminal() -> bool:
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """An argparse parser that escapes errors, which may quote input; also for its subcommands."""
+    """An argparse parser that escapes errors, which may quote input; also for its subcommands.
+
+    An argument that a subcommand does not know is told with the usage of that subcommand.
+    """
+
+    def parse_known_args(  # argparse asks it for each subcommand
+        self, args: Any = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """Return the parsed arguments, and no others: those are errors."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, []
 
     def error(self, message: str) -> NoReturn:
         """Print usage and error, and exit with 2."""

@@ -70,3 +70,25 @@ def test_what_cannot_be_understood_is_a_usage_error(
 
     assert ended.value.code == Exit.USAGE
     assert "queuepool" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "command", "unknown"),
+    [
+        ("schedule set nightly --every 1h --task greet --key n", "schedule set", "--task"),
+        ("faults hello --task greet", "faults", "--task greet"),
+        ("dead replay --all --yes", "dead replay", "--yes"),
+        ("--nonsense status", "", "--nonsense"),
+    ],
+)
+def test_an_unknown_argument_is_told_with_the_usage_of_its_command(
+    line: str, command: str, unknown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+
+    assert ended.value.code == Exit.USAGE
+    name = f"queuepool {command}".strip()
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: {name} [-h]")
+    assert said.endswith(f"\n{name}: error: unrecognized arguments: {unknown}\n")
