@@ -129,12 +129,17 @@ def _csv_rows(lines: _Lines, form: str, delimiter: str | None) -> Iterator[Row]:
     csv.field_size_limit(_MAX_FIELD)
     reader = csv.reader(lines, delimiter=delimiter or _DELIMITERS[form], strict=True)
     header: list[str] | None = None
-    line = 1
+    line, first_empty = 1, 0
     try:
         for fields in reader:
             if header is None:
                 header = _check_header(fields, None if delimiter else _DELIMITERS[form])
-            elif fields:  # the reader returns [] for an empty line
+            elif not fields:  # an empty line; at the end of a file it is nothing
+                first_empty = first_empty or line
+            else:
+                if first_empty and len(header) == 1:
+                    problem = 'an empty line; write "" for an empty value, or remove it'
+                    raise RowError(first_empty, problem)
                 if len(fields) != len(header):
                     raise RowError(
                         line,
@@ -143,8 +148,6 @@ def _csv_rows(lines: _Lines, form: str, delimiter: str | None) -> Iterator[Row]:
                         "line breaks",
                     )
                 yield line, dict(zip(header, fields, strict=True))
-            elif len(header) == 1:
-                raise RowError(line, 'an empty line; write "" for an empty value, or remove it')
             line = reader.line_num + 1
             lines.begin_row(line)
     except csv.Error as error:

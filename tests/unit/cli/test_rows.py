@@ -45,6 +45,7 @@ def test_every_object_of_json_lines_comes_back(rows: list[dict[str, object]]) ->
         ("a,\n1,2\n", 1, "without a name"),
         ('a\n"open\n', 2, "not valid CSV"),
         ("a\n1\n\n2\n", 3, "empty line"),
+        ("a\n1\n\n\n2\n\n\n", 3, "empty line"),
     ],
 )
 def test_a_bad_csv_row_is_named_by_its_line(text: str, line: int, problem: str) -> None:
@@ -52,6 +53,12 @@ def test_a_bad_csv_row_is_named_by_its_line(text: str, line: int, problem: str) 
         payloads(text)
 
     assert raised.value.line == line
+
+
+@pytest.mark.parametrize("end", ["\n", "\n\n\n", "\r\n\r\n\r\n"])
+@pytest.mark.parametrize("text", ["a\n1", "a,b\n1,2"])
+def test_blank_lines_at_the_end_of_a_csv_are_no_rows(text: str, end: str) -> None:
+    assert payloads(text + end) == payloads(text)
 
 
 @pytest.mark.parametrize(
