@@ -264,6 +264,17 @@ def test_a_consumer_leaves_arguments_too_many_or_too_few_to_the_call() -> None:
     assert received(signature, envelope) == {"b": "1", "new": [1]}
 
 
+def test_fields_that_a_newer_producer_adds_inside_an_argument_are_ignored() -> None:
+    def older(share: Share, at: Address) -> None: ...
+
+    signature = Signature("t", older, None)
+    payload = {"share": {"parts": 2, "new": 1}, "at": {"city": "Bern", "new": [1]}}
+    envelope = encode_envelope("t", payload, NO_OPTIONS, limit=1000)
+
+    for given_ in (received(signature, envelope), sent(signature, payload)):
+        assert given_ == {"share": Share(2), "at": {"city": "Bern"}}
+
+
 def test_other_keywords_are_taken_and_converted_by_their_annotation() -> None:
     def open_(a: int, *args: str, **others: Decimal) -> None: ...
 
