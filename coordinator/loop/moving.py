@@ -59,7 +59,7 @@ class Mover:
         self,
         pool: QueuePool,
         epoch: Callable[[], int],
-        share: float = 80,
+        share: float = 60,
         *,
         board: MoveBoard | None = None,
         reliever: Reliever | None = None,

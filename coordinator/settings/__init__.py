@@ -66,7 +66,7 @@ class CoordinatorSettings(ApiSettings, _PolicyNumbers):
     )
 
     move_share: int = setting(
-        80, "Percentage of time that moves of slots may spend on calls to servers.", ge=1, le=100
+        60, "Percentage of time that moves of slots may spend on calls to servers.", ge=1, le=100
     )
     auto_moves: int = setting(
         0,
