@@ -261,7 +261,7 @@ def limits(data: bytes) -> None:
     name, text = supply.raw(), b":".join(supply.digits() for _ in range(6))
     record = [
         name, supply.one_of([text, supply.raw()]), supply.raw(), supply.digits(), supply.raw(),
-        *(supply.number() for _ in range(7)),
+        *(supply.number() for _ in range(8)),
     ]  # fmt: skip
     page = _read(lambda: homes.limits().read([supply.raw(), supply.number(), [record]]))
     assert isinstance(page, tuple)
