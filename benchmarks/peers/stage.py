@@ -126,6 +126,11 @@ class Stage:
     def __exit__(self, *_exc: object) -> None:
         self.close()
 
+    @property
+    def url(self) -> str:
+        """Return the URL of the server."""
+        return self._server.url
+
     def about(self) -> dict[str, Any]:
         """Return the peer's versions and settings."""
         answer: dict[str, Any] = self._launcher.ask(["about"], self._environment)

@@ -4,7 +4,7 @@
 
 Unlike with `python -m consumer`, a file named consumer.py in the user's directory cannot replace
 the real one; the directory is added to the path only afterwards, so that --app finds the user's
-modules. Until the program handles signals itself, SIGTERM and SIGINT end it with exit code 0. With
+modules. Until the program handles signals itself, SIGTERM and SIGINT end it at once. With
 --tied-to, the process gets SIGTERM when the parent ends, even by SIGKILL. With --forks, it only
 imports the program, and forks children that run it (see `queuepool.process.fork_server`).
 """
@@ -53,11 +53,12 @@ def main(words: list[str]) -> int:
 def end_on_signals() -> None:
     """End this process on SIGTERM or SIGINT from now on: it has nothing yet that it must give back.
 
-    The first process of a container gets no signal without a handler. Also unblocks signals, which
-    the program before this one may have kept for it.
+    By default the kernel does so for SIGTERM, also in the middle of a long call, where a handler
+    would wait for the end of it. But the first process of a container gets no signal without a
+    handler. Also unblocks signals, which the program before this one may have kept for it.
     """
     ends = EndsStart()
-    for number in _STOPPING:
+    for number in _STOPPING if os.getpid() == 1 else (signal.SIGINT,):
         signal.signal(number, ends)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=ends.leave)

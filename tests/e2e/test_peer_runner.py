@@ -12,7 +12,9 @@ from benchmarks.peers.adapters.harness import Order
 from benchmarks.peers.envs import PeerError, program
 from benchmarks.peers.stage import Launcher, Stage
 from benchmarks.peers.trials import TRIALS
+from queuepool import QueuePool
 from queuepool.process.embedded import find_server_binary
+from tests.waiting import wait_until
 from tools import tables
 
 pytestmark = pytest.mark.e2e
@@ -70,8 +72,11 @@ def test_two_worker_processes_of_ours_share_the_jobs(tmp_path: Path, memory: Pat
     launcher = Launcher(command, "", {}, tmp_path / "log")
 
     with Stage(launcher, find_server_binary(), worker_processes=2) as stage:
-        stage.enqueue(Order(jobs=400))
         stage.work(2)
+        with QueuePool(stage.url, partitions=2) as pool:
+            # A consumer alone would also serve the other partition
+            wait_until(lambda: all(each.observe().owner for each in pool.partitions()))
+        stage.enqueue(Order(jobs=400))
         done = stage.wait(stage.ran(400), 60)
         shares = [len(path.read_bytes().rstrip(b"\0")) for path in memory.rglob("*.records")]
 
