@@ -164,19 +164,26 @@ class Proxy:
         if self._accepting:  # each ends by itself when its connection has ended
             await asyncio.wait(self._accepting, timeout=5)
 
+    def _refuses(self) -> bool:
+        return self._weather.refuses
+
     async def _accept(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         accepting = asyncio.current_task()
         assert accepting is not None
         self._accepting.add(accepting)
         accepting.add_done_callback(self._accepting.discard)
         self.connects_s.append(monotonic())
-        if self._weather.refuses:
+        if self._refuses():
             client.transport.abort()
             return
         try:
             back, server = await asyncio.open_connection(HOST, self._server_port)
         except OSError:  # the server is down: so it is through us
             client.transport.abort()
+            return
+        if self._refuses():  # it was cut while this one was being made
+            client.transport.abort()
+            server.transport.abort()
             return
         link = _Link(client, server)
         self._links.add(link)

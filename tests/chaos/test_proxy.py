@@ -1,10 +1,12 @@
 """The proxy does to a connection what its name for it says, and nothing else."""
 
+import asyncio
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -224,3 +226,25 @@ def test_a_server_that_is_away_is_away_through_the_proxy(proxy: Proxy, echo: Ech
         nobody.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
         with Proxy(nobody.getsockname()[1]) as to_nobody, connect(to_nobody) as client:
             assert is_over(client)
+
+
+def test_a_connection_that_is_being_made_is_cut_too(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_go_on = threading.Event(), asyncio.Event()
+    plain = asyncio.open_connection
+
+    async def slow(*words: Any) -> Any:
+        begun.set()
+        await may_go_on.wait()
+        return await plain(*words)
+
+    monkeypatch.setattr(asyncio, "open_connection", slow)
+    with connect(proxy) as client:
+        assert begun.wait(60)
+        proxy.cut()
+        proxy._loop.call_soon_threadsafe(may_go_on.set)
+
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+    assert proxy.peak == 0
