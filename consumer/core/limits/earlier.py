@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from queuepool.verbs.owner.replies import Ownership
 
     Ending = Verb[tuple[bytes, int]]
+    _Due = tuple[float, int, int, Ending]  # s, its place in the order of all, partition, verb
 
 EVERY = -1  # partition
 _AGAIN_S = 2.0
@@ -32,9 +33,7 @@ class EarlierPermits:
     def __init__(self, ownership: Ownership) -> None:
         self._ownership = ownership
         self.possible = True
-        self._calls: list[
-            tuple[float, int, int, Ending]
-        ] = []  # heap: due s, order, partition, verb
+        self._calls: list[_Due] = []  # a heap
         self._made = 0
 
     def suspect(self) -> None:

@@ -23,7 +23,6 @@ _STATES = {
     BatchState.UNKNOWN: FlowState.UNKNOWN,
 }
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
-_ROUNDS = 20
 
 
 def find_flow(config: PoolConfig, name: str) -> Steps[tuple[BatchStatus, Graph | None]]:

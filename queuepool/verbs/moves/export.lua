@@ -73,8 +73,7 @@ for k, id in ipairs(wanted) do
   local said = known.ex[k]
   local by = said and tonumber(string.sub(said, 1, 11), 16) == stamp_of(body)
     and tonumber(string.sub(said, 12))
-  local _, gate = nil, nil
-  if known.lm[k] then _, gate = gate_of(known.lm[k]) end
+  local gate = known.lm[k] and select(2, gate_of(known.lm[k]))
   local n = #jobs
   jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4] = id, place, string.format('%.0f', ms), body
   jobs[n + 5], jobs[n + 6] = known.at[k] or '', known.cr[k] or ''
