@@ -3,7 +3,7 @@
 A batch goes whole, page by page, and A deletes it when B has all of it (M2). Frozen in both places,
 it is the same in both, so a page may be written again, also back.
 
-    A export   the jobs that come first, up to 50; none is left: only the record
+    A export   the jobs that come first, up to 100; none is left: only the record
     B adopt    they are frozen at B; those that it has from an earlier attempt it knows
     A forget   deletes what B has; the last call deletes the group, once its totals are at B
 

@@ -1,7 +1,7 @@
 """Verbs that move task groups from one partition to another: A gives, B takes. Pure.
 
     walk, freeze   A   which groups there are; none of their jobs starts any more
-    export         A   jobs in the order in which they are to arrive, up to 50
+    export         A   jobs in the order in which they are to arrive, up to 100
     adopt          B   the same; B keeps them frozen, and knows those that it has
     forget         A   deletes what B has; at last the group itself
     thaw           B   after the route says so: all that is frozen may start
@@ -27,7 +27,7 @@ from queuepool.verbs.routed import here
 Named = dict[bytes, int | None]  # group -> slot; None: its record does not say
 
 MAX_GROUPS = 200
-MAX_JOBS = 50  # more hold a server up for longer than a claim does
+MAX_JOBS = 100  # more hold a server up for longer than a claim does
 MAX_BYTES = 4 * 1024 * 1024
 _WORDS = 11  # of a job
 # Of a group's record: what it is told to do, and how jobs ended. The rest follows from its jobs.
