@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 
 from queuepool.process.children import Child
 from queuepool.process.endings import CONFIGURATION, FAILED, OK
-from queuepool.process.restarts import Restarts, describe_exit, describe_refusal
+from queuepool.process.restarts import Restarts
 from queuepool.process.signals import SignalHandlers
 
 _log = logging.getLogger("consumer")
@@ -44,7 +44,6 @@ class _Child:
     number: int
     process: Child | None = None
     started_s: float = 0.0
-    due_s: float = 0.0
     restarts: Restarts = field(default_factory=Restarts)
 
     @property
@@ -95,9 +94,8 @@ class Several:
         try:
             self._spawn(child)
         except OSError as error:  # too many processes or files, no memory: the others run on
-            pause_s = child.restarts.pause_s(0.0)
-            child.due_s = time.monotonic() + pause_s
-            _log.error("%s %s", child.name, describe_refusal(error, pause_s))
+            said = child.restarts.after_refusal(error, now_s=time.monotonic())
+            _log.error("%s %s", child.name, said)
 
     def _spawn(self, child: _Child) -> None:
         reader, writer = os.pipe()
@@ -132,16 +130,15 @@ class Several:
     def _look_at(self, child: _Child) -> None:
         now_s = time.monotonic()
         if child.process is None:
-            if now_s >= child.due_s:
+            if now_s >= child.restarts.due_s:
                 self._start_or_pause(child)
         elif (code := child.process.poll()) is not None:
             child.process = None
             if code == CONFIGURATION:  # it said why
                 self._code = CONFIGURATION
                 return
-            pause_s = child.restarts.pause_s(now_s - child.started_s)
-            child.due_s = now_s + pause_s
-            _log.error("%s %s; restarting in %.1f s", child.name, describe_exit(code), pause_s)
+            said = child.restarts.after_exit(code, ran_s=now_s - child.started_s, now_s=now_s)
+            _log.error("%s %s", child.name, said)
 
     def _end(self) -> int:
         """Pass signals on until all have ended; a child that takes too long is killed."""

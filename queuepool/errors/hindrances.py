@@ -6,9 +6,13 @@ that in one line and exits: without its watchdog or control loop it would look h
 
 from __future__ import annotations
 
+import errno
 import threading
 
 from queuepool.errors import QueuePoolError
+
+# Of a machine that lacks files or memory: the same call can succeed later.
+LACKING = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS))
 
 
 class HindranceError(QueuePoolError):

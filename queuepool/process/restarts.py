@@ -23,15 +23,27 @@ _MEANINGS = {
 
 @dataclass(slots=True)
 class Restarts:
-    """The restarts of one child. draw: random numbers from 0 to 1."""
+    """The restarts of one child. due_s: when the next one is; draw: random numbers from 0 to 1."""
 
     draw: Callable[[], float] = random.random
+    due_s: float = 0.0
     failures: int = 0
 
-    def pause_s(self, ran_s: float) -> float:
-        """Return the pause before the next one, of a child that ran for so long."""
+    def after_exit(self, code: int, *, ran_s: float, now_s: float) -> str:
+        """Plan the restart of a child that ran for so long; return what to tell people."""
+        pause_s = self._pause(ran_s, now_s)
+        return f"{describe_exit(code)}; restarting in {pause_s:.1f} s"
+
+    def after_refusal(self, error: OSError, *, now_s: float) -> str:
+        """Plan another start, since the machine refused one; return what to tell people."""
+        pause_s = self._pause(0.0, now_s)
+        return f"cannot be started ({error.strerror or error}); trying again in {pause_s:.1f} s"
+
+    def _pause(self, ran_s: float, now_s: float) -> float:
         self.failures = 1 if ran_s >= _STEADY_S else self.failures + 1
-        return restart_pause_s(self.failures, self.draw())
+        pause_s = restart_pause_s(self.failures, self.draw())
+        self.due_s = now_s + pause_s
+        return pause_s
 
 
 def restart_pause_s(failures: int, entropy: float) -> float:
@@ -52,8 +64,3 @@ def describe_exit(code: int) -> str:
             return f"was killed by signal {-code}"
     meaning = _MEANINGS.get(code)
     return f"exited with code {code}" + (f" ({meaning})" if meaning else "")
-
-
-def describe_refusal(error: OSError, pause_s: float) -> str:
-    """Return a readable description of a start that the machine refused."""
-    return f"cannot be started ({error.strerror or error}); trying again in {pause_s:.1f} s"

@@ -13,9 +13,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from queuepool.errors import ConfigurationError
-from queuepool.errors.hindrances import HindranceError
+from queuepool.errors.hindrances import LACKING, HindranceError
 from queuepool.telemetry.http.messages import Reply, Request
-from queuepool.telemetry.http.server import DEADLINE_S, LACKING, REST, HttpServer
+from queuepool.telemetry.http.server import DEADLINE_S, REST, HttpServer
 
 Health = Callable[[], str | None]
 _IN_USE_S = 5.0  # the previous process may still be exiting

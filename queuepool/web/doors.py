@@ -10,7 +10,6 @@ is shut here ends for TLS, HTTP and the page as if its client had closed it.
 
 from __future__ import annotations
 
-import errno
 import resource
 import socket
 from collections import Counter
@@ -19,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from queuepool.errors import ConfigurationError
+from queuepool.errors.hindrances import LACKING
 
 BACKLOG = 32  # asyncio accepts so many at once, before it ends those that make way
 _MOST = 1000
-_OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +63,7 @@ class Doors(socket.socket):
         try:
             connection, address = super().accept()
         except OSError as error:
-            if error.errno in _OUT_OF_FILES and self._make_way():
+            if error.errno in LACKING and self._make_way():
                 raise BlockingIOError from error  # the next one is accepted when that has ended
             raise
         if len(self._callers) >= self.most:

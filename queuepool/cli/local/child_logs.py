@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from queuepool.errors.escaping import stored_text, visible
+from queuepool.errors.hindrances import LACKING
 from queuepool.settings import private_files as private
 
 _LEVEL = re.compile(r'^\S+ \S+ (\w+) |^\{.*"level": "(\w+)"')
@@ -24,7 +25,7 @@ _IMPORTANT = frozenset(("WARNING", "ERROR", "CRITICAL"))
 _READ = 64 * 1024  # bytes per step: a child that floods its log cannot block the supervisor
 _KEEP = 32 * 1024**2
 _FOLLOWING = 30  # lines of a traceback that are shown
-_PASSING = frozenset((errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM))
+_PASSING = LACKING | {errno.EAGAIN}
 
 
 class LogFile:

@@ -24,7 +24,7 @@ from queuepool.errors.escaping import visible
 from queuepool.process.children import Child, start_program
 from queuepool.process.endings import CONFIGURATION
 from queuepool.process.forks import Forks
-from queuepool.process.restarts import Restarts, describe_exit, describe_refusal
+from queuepool.process.restarts import Restarts
 
 Say = Callable[[str], None]
 
@@ -55,7 +55,6 @@ class _Child:
     log: LogFile
     process: Child | None = None
     started_s: float = 0.0
-    due_s: float = 0.0
     restarts: Restarts = field(default_factory=Restarts)
     budget: LineBudget = field(default_factory=LineBudget)
 
@@ -105,7 +104,7 @@ class Supervisor:
         for child in self._children.values():
             self._show(child)
             if child.process is None:
-                if now_s >= child.due_s:
+                if now_s >= child.restarts.due_s:
                     self._restart(child, now_s)
                 continue
             code = child.process.poll()
@@ -131,23 +130,17 @@ class Supervisor:
         return "\n".join(f"{name} cannot start:\n{text}" for text, name in messages.items())
 
     def _schedule(self, child: _Child, code: int, now_s: float) -> None:
-        pause_s = child.restarts.pause_s(now_s - child.started_s)
-        child.due_s = now_s + pause_s
         if code > 0:
             for line in child.log.last_lines(3):
                 self._say(f"{child.spec.name}| {line}")
-        self._say(
-            f"{child.spec.name} {describe_exit(code)}; restarting in {pause_s:.1f} s (log: "
-            f"{child.log.path})"
-        )
+        said = child.restarts.after_exit(code, ran_s=now_s - child.started_s, now_s=now_s)
+        self._say(f"{child.spec.name} {said} (log: {child.log.path})")
 
     def _restart(self, child: _Child, now_s: float) -> None:
         try:
             self._spawn(child)
         except OSError as error:  # too many processes or files, no memory: the others run on
-            pause_s = child.restarts.pause_s(0.0)
-            child.due_s = now_s + pause_s
-            self._say(f"{child.spec.name} {describe_refusal(error, pause_s)}")
+            self._say(f"{child.spec.name} {child.restarts.after_refusal(error, now_s=now_s)}")
 
     def _spawn(self, child: _Child, forks: Forks | None = None) -> None:
         # Ctrl-C is for us alone; we stop the children in order
@@ -172,7 +165,7 @@ class Supervisor:
         """
         chosen = [self._children[name] for name in names]
         for child in chosen:
-            child.due_s = float("inf")
+            child.restarts.due_s = float("inf")
             if child.process is not None and child.process.poll() is None:
                 child.process.send_signal(signal.SIGTERM)
         deadline, pause = time.monotonic() + timeout_s, threading.Event()

@@ -31,7 +31,7 @@ import socket
 import threading
 from time import monotonic, thread_time
 
-from queuepool.errors.hindrances import HindranceError, start_thread
+from queuepool.errors.hindrances import LACKING, HindranceError, start_thread
 from queuepool.servers import forking
 from queuepool.telemetry.http.connections import Answer, Connection, State, Table
 
@@ -40,7 +40,6 @@ DEADLINE_S = 10.0  # Prometheus's scrape timeout
 REST = 4
 SHORTAGE_S = 30.0
 PAUSE_S = 0.2
-LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
 _GONE = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
 _BACKLOG = 1024  # a burst waits here; a full backlog delays an honest client by a second
 _SEND_BUFFER_BYTES = 262_144  # 5 MB/s if a reply takes 100 ms
