@@ -110,6 +110,19 @@ class Window:
         return (self.finished - self.slow_finished) / (self.seconds - self.slow_s)
 
     @property
+    def settled(self) -> tuple[float, float]:
+        """Seconds and completions without the first cycle and, of more than two, the slowest one.
+
+        Workers that have just left still end their jobs in the first one; the slowest may be a
+        stall.
+        """
+        seconds, finished = self.seconds - self.first_s, self.finished - self.first_finished
+        slowest_first = (self.slow_s, self.slow_finished) == (self.first_s, self.first_finished)
+        if self.cycles <= 2 or slowest_first:
+            return seconds, finished
+        return seconds - self.slow_s, finished - self.slow_finished
+
+    @property
     def service_s(self) -> float:
         """Seconds one worker spends on one job (Little's law), infinite when unknown."""
         return self.workers * self.seconds / self.finished if self.finished > 0 else math.inf

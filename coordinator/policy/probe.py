@@ -24,6 +24,8 @@ _STILL = 0.9  # share of the completions, either way, within which the limit has
 _SPARE = 0.5  # square roots of the load, beyond it: less than for a load that no limit bounds
 _COUNTED = 300.0  # completions for a comparison: their scatter is about a twentieth...
 _LONGEST_CYCLES = 15  # ...or so many cycles
+_CHANCE = 3.0  # times the square root of a count, by which it may be too low
+_PACE = 0.75  # share of the completions that the same jobs cause without a stall
 _JOBS = 3.0  # that each worker has time for, at least
 _ALL = 0.65  # share of the workers: if so many are needed, all are, as far as counts can tell
 
@@ -62,19 +64,34 @@ class Probe:
 
         least: the fewest workers that may run.
         """
-        counted = window.finished >= _COUNTED or window.cycles >= _LONGEST_CYCLES
-        if not self.tried or window.workers != self.tried or not counted:
+        if not self.tried or window.workers != self.tried or not self._had_time(window):
             return self, ceiling
-        # Fewer wait less, so a job takes no longer than with as many as were enough.
-        most_s = _JOBS * self.enough / self.per_s if self.per_s > 0 else 0.0
-        if window.steady_per_s * window.seconds < _JOBS * window.workers and (
-            window.seconds < most_s
-        ):
+        if self._refutes_doubt(window):
+            return replace(self, tried=0), self.enough
+        if window.finished < _COUNTED and window.cycles < _LONGEST_CYCLES:
             return self, ceiling
         found, workers = _compare(self, window.workers, window.steady_per_s, least)
         if found.running or found.needs_all:
             return found, workers
         return replace(found, doubted=0), workers
+
+    def _had_time(self, window: Window) -> bool:
+        """Return whether each worker could finish some jobs, which only then show their pace."""
+        # Fewer wait less, so a job takes no longer than with as many as were enough.
+        most_s = _JOBS * self.enough / self.per_s if self.per_s > 0 else 0.0
+        jobs = window.steady_per_s * window.seconds
+        return jobs >= _JOBS * window.workers or window.seconds >= most_s
+
+    def _refutes_doubt(self, window: Window) -> bool:
+        """Return whether all doubted workers are needed, whatever chance did to the counts.
+
+        While half of them run, half of the jobs wait longer, so that is known as soon as it can be.
+        """
+        seconds, finished = window.settled
+        if not self.doubted or window.cycles < 2 or min(seconds, finished, self.per_s) <= 0:
+            return False
+        pace = finished / seconds / self.per_s * self.doubted / window.workers
+        return pace >= _PACE and pace * (1 + _CHANCE / math.sqrt(finished)) * _ALL <= 1
 
     def after_no_gain(self, before: Baseline, after: Window, least: int = 1) -> tuple[Probe, int]:
         """Return what is known once a step from `before` was no gain, and the ceiling."""

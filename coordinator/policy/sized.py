@@ -135,7 +135,7 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
     """Size the pool by the work that arrives and waits."""
 
     name = "sized"
-    version = 11
+    version = 12
     figure_names = Work._fields
 
     def on_reading(self, reading: Reading, state: SizedState, limits: Limits) -> Decision:

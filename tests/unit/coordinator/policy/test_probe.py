@@ -166,6 +166,40 @@ def test_a_doubt_ends_where_fewer_workers_finish_clearly_fewer_jobs() -> None:
     assert (found.needs_all, found.doubted, workers) == (False, 0, 24)
 
 
+@pytest.mark.parametrize(
+    ("finished", "all_needed"),
+    [
+        ((92, 70), True),  # those that have just left end their jobs in the first cycle
+        ((92,), False),
+        ((92, 85), False),
+        ((131, 131), False),
+        ((92, 10), False),  # a stall
+        ((92, 10, 70), True),
+        ((10, 131, 131), False),
+    ],
+)
+def test_a_doubt_is_refuted_within_two_cycles_that_finish_half_of_the_jobs(
+    finished: tuple[int, ...], all_needed: bool
+) -> None:
+    probe, window = Probe().doubt(counted(64, 131.0, cycles=20), 32), Window()
+    for count in finished:
+        window = window.add(32, 1.0, count, keep_s=20)
+
+    found, workers = probe.observe(window, 32)
+
+    assert found.needs_all == all_needed
+    assert workers == (64 if all_needed else 32)
+
+
+def test_what_a_limit_may_keep_busy_is_counted_longer() -> None:
+    """After a step without gain, it is known that fewer are enough: the count must be exact."""
+    probe, window = Probe(enough=64, per_s=131.0, tried=32), Window()
+    for count in (92, 70):
+        window = window.add(32, 1.0, count, keep_s=20)
+
+    assert probe.observe(window, 32) == (probe, 32)
+
+
 def test_a_comparison_waits_until_each_worker_has_finished_three_jobs() -> None:
     probe = Probe(enough=64, per_s=4.0, tried=32)
 
