@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
@@ -49,17 +51,43 @@ def test_no_job_of_a_cancelled_group_is_counted_at_its_gates(world: World) -> No
     assert admit(world.own()) == 1
 
 
-def test_a_cancelled_group_that_changed_its_tier_has_no_seat_at_its_gates(world: World) -> None:
+@pytest.mark.parametrize("seats_follow", [True, False])
+def test_a_cancelled_group_that_changed_its_tier_has_no_seat_at_its_gates(
+    world: World, seats_follow: bool
+) -> None:
     for n, tier in enumerate((1, 2)):
         w.enqueue(world, [f"a{n}"], limits=b"mail", tier=tier)
     w.enqueue(world, ["other"], b"other", limits=b"mail")
     configure(world, b"g", tier=0)
-    world.partition.run(produce.tier_at_gates(b"g"))
+    if seats_follow:
+        world.partition.run(produce.tier_at_gates(b"g"))
 
     assert sum(world.partition.cancel_group(b"g")) == 2
 
     assert gates(world) == {"mail": (1, 0)}
     assert snapshot(world)["at_gates"] == {b"2:mail": [b"other"]}
+
+
+def test_a_job_that_came_after_the_cancellation_keeps_its_seat(world: World) -> None:
+    w.enqueue(world, ["old"], limits=b"mail", tier=2)
+    cursor, *_ = world.partition.run(produce.cancel_group(b"g", b"start"))
+    w.enqueue(world, ["new"], limits=b"mail", tier=1)
+    while cursor:
+        cursor, *_ = world.partition.run(produce.cancel_group(b"g", cursor))
+
+    assert snapshot(world)["at_gates"] == {b"1:mail": [b"g"]}
+    assert gates(world) == {"mail": (1, 0)}
+
+
+def test_the_turns_of_tiers_are_forgotten_with_the_last_job_at_a_gate(server_world: World) -> None:
+    owned, turns = server_world.own(), server_world.partition.key + b":gk"
+    w.enqueue(server_world, ["a", "b", "c"], limits=b"mail")
+    assert admit(owned, 1) == 1
+    assert server_world.client.hkeys(turns) == [b"mail"]
+
+    assert sum(server_world.partition.cancel_group(b"g")) == 3
+
+    assert server_world.client.hkeys(turns) == []
 
 
 def test_a_cancelled_group_leaves_a_mark_where_its_seat_is_one_of_many(world: World) -> None:

@@ -355,6 +355,16 @@ def test_calls_of_another_version_change_nothing(pair: Pair) -> None:
     assert (snapshot(pair.a), snapshot(pair.b)) == before
 
 
+def test_what_is_forgotten_together_leaves_its_lane(pair: Pair) -> None:
+    w.enqueue(pair.a, ["a", "b", "c"])
+    pair.freeze(b"g")
+    jobs = pair.run(Side.A, move.export(V, b"g"))
+
+    assert pair.run(Side.A, move.forget(V, b"g", jobs.stamps[:2])) == (1, 0)
+
+    assert snapshot(pair.a)["lanes"] == {(b"2", b"g"): [b"c"]}
+
+
 def test_a_unique_key_that_b_uses_is_left_behind(pair: Pair) -> None:
     w.enqueue(pair.a, ["a"], unique={0: b"key"})
     w.enqueue(pair.b, ["b"], b"of b", unique={0: b"key"})
