@@ -21,6 +21,7 @@ from queuepool.tasks.registry import Task
 from queuepool.verbs.producer import verbs as produce
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.25
+_ENDED = (JobState.DONE, JobState.DEAD, JobState.CANCELLED, JobState.EXPIRED)
 _UNKNOWN = (
     "it ended so long ago that its outcome is no longer kept, was never enqueued, or its server "
     "lost it: unless it is enqueued yet, waiting longer does not help"
@@ -108,7 +109,9 @@ class _Handle(Generic[R_co]):
         verb = produce.cancel(self.job_id, view.version)
         state = yield from ask(config.of(self._pool), self.partition, verb)
         if state is JobState.UNKNOWN:
-            yield from self._status_by(view)
+            status = yield from self._status_by(view)
+            if status.state in _ENDED:  # perhaps by a first try of this call
+                return status.state
             if (self.partition, self._pool) != place:
                 state = yield from ask(config.of(self._pool), self.partition, verb)
         return state

@@ -228,8 +228,8 @@ class QueuePool(Whereabouts, BasePool[Port]):
         delayed
 
         READY and DELAYED: it is gone. IN_FLIGHT: its handler sees ctx.cancel_requested. DEAD,
-        DONE, UNKNOWN: nothing to cancel. CANCELLED: it was cancelled already, perhaps by a first
-        try of this call whose answer was lost.
+        DONE, EXPIRED, UNKNOWN: nothing to cancel. CANCELLED: it was cancelled already, perhaps by a
+        first try of this call whose answer was lost.
         """
         return self.job(job_id, partition_key=partition_key).cancel()
 

@@ -233,7 +233,7 @@ class MoveSimulation:
             was = self.random.choice(self.pools).cancel(job_id.decode(), partition_key=key)
         except QueuePoolError:
             return
-        if was in (JobState.READY, JobState.DELAYED):
+        if was in (JobState.READY, JobState.DELAYED, JobState.CANCELLED):
             self.ledger.cancelled.add(job_id)
         elif was is JobState.UNKNOWN and job_id not in self.ledger.cancelled:
             self.ledger.problems.append(f"{job_id!r} is unknown to who cancels it")
