@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from queuepool.client.arguments import check_wait
 from queuepool.client.batching import ask_home
+from queuepool.client.deadlines import until
 from queuepool.client.effects import Call, Pause, Steps
 from queuepool.client.flows.cancelling import cancel_all
 from queuepool.client.flows.trees import tree_of
@@ -74,7 +75,7 @@ class _Batch:
         deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
         pause_s = _FIRST_PAUSE_S
         while True:
-            status: BatchStatus = yield from self._status(self.name)
+            status: BatchStatus = yield from until(deadline, self._status(self.name))
             if status.state is not BatchState.OPEN:
                 return status
             if time.monotonic() + pause_s > deadline:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from queuepool.client.arguments import check_wait
+from queuepool.client.deadlines import until
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.endings import JobDiedError as JobDiedError  # noqa: PLC0414 - known from here
 from queuepool.client.foretelling import watched
@@ -101,7 +102,7 @@ class GroupSteps:
         deadline, pause_s = math.inf, 0.005
         if timeout_s is not None:
             deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
-        status = yield from self._settled()
+        status = yield from until(deadline, self._settled())
         with progress_bar(show, key_text(key_bytes(self.partition_key))) as draw:
             while True:
                 draw(status)
@@ -117,4 +118,4 @@ class GroupSteps:
                     )
                 yield Pause(pause_s)
                 pause_s = min(0.25, pause_s * 1.5)
-                status = yield from self._settled()
+                status = yield from until(deadline, self._settled())

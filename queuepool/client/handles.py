@@ -6,6 +6,7 @@ import time
 from typing import Any, Generic, cast
 
 from queuepool.client.arguments import check_wait
+from queuepool.client.deadlines import until
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.endings import raise_for_state
 from queuepool.client.locating import find_by_key
@@ -77,7 +78,7 @@ class _Handle(Generic[R_co]):
         deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
         pause_s = _FIRST_PAUSE_S
         while True:
-            status = yield from self._status()
+            status = yield from until(deadline, self._status())
             if raise_for_state(status):
                 return self._result_of(status)
             if time.monotonic() + pause_s > deadline:
@@ -142,7 +143,7 @@ class JobHandle(_Handle[R_co]):
         """Wait for the job to end; return its result, converted to the task's return type.
 
         Raises JobDiedError, JobCancelled, JobExpired, or WaitTimeoutError: it may still finish,
-        unless its server does not know it.
+        unless its server does not know it. UnavailableError: its server does not answer.
         """
         return self._network.do(self._result(timeout_s))
 

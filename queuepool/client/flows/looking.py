@@ -6,6 +6,7 @@ import time
 
 from queuepool.client.arguments import check_wait
 from queuepool.client.batching import ask_home
+from queuepool.client.deadlines import until
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.flows.homes import ask_homes
 from queuepool.errors import InvalidInputError, WaitTimeoutError
@@ -90,7 +91,7 @@ def waited(config: PoolConfig, name: str, timeout_s: float) -> Steps[FlowStatus]
     deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
     pause_s = _FIRST_PAUSE_S
     while True:
-        found, _graph = yield from find_flow(config, name)
+        found, _graph = yield from until(deadline, find_flow(config, name))
         if found.state is not BatchState.OPEN:
             return (yield from status_of(config, name))
         if time.monotonic() + pause_s > deadline:
