@@ -30,19 +30,21 @@ if TYPE_CHECKING:
     Answer = Callable[[HomeCall, Reply], None]
 
 _MOST = 10_000
+_ELSEWHERE = -2  # partition: every one, about the other names of the asker
 
 
 class LimitHomes:
     """Makes calls to partitions of a pool. ring: wakes the owner's loop when replies are there.
 
-    elsewhere: other names of askers, whose permits end too when those of the partition do.
+    elsewhere: other names of askers, whose permits end too when those of the partition do; None:
+    not known before the route is read once more. Their calls then fail, to be made again.
     """
 
     def __init__(
         self,
         pool: QueuePool,
         ring: Callable[[], None],
-        elsewhere: Callable[[], Sequence[int | str]] = lambda: (),
+        elsewhere: Callable[[], Sequence[int | str] | None] = lambda: (),
     ) -> None:
         self._pool, self._ring, self._elsewhere = pool, ring, elsewhere
         self._replies: deque[tuple[HomeCall, Reply]] = deque()
@@ -54,7 +56,7 @@ class LimitHomes:
         for call in calls:
             for placed in self._placed(call):
                 try:
-                    name = self._pool.partition(placed.partition).server.name
+                    name = self._server_of(placed)
                 except ConfigurationError as error:  # there is no such partition any more
                     self._answer(placed, error)
                     continue
@@ -86,11 +88,19 @@ class LimitHomes:
             view = self._pool.config.topology.view
             verb = flow.by_route(call.verb, view.version_for(call.slot))
             return [replace(call, partition=view.place_of_slot(call.slot), verb=verb)]
-        if call.partition != EVERY:
+        if call.partition not in (EVERY, _ELSEWHERE):
             return [call]
-        verbs = [call.verb, *(ends_also(call.verb, asker) for asker in self._elsewhere())]
+        others = self._elsewhere()
+        verbs = [call.verb] if call.partition == EVERY else []
+        verbs += [ends_also(call.verb, asker) for asker in others or ()]
         homes = self._pool.config.topology.view.homes
-        return [replace(call, partition=number, verb=verb) for number in homes for verb in verbs]
+        placed = [replace(call, partition=number, verb=verb) for number in homes for verb in verbs]
+        return placed if others is not None else [*placed, replace(call, partition=_ELSEWHERE)]
+
+    def _server_of(self, call: HomeCall) -> str:
+        if call.partition == _ELSEWHERE:  # it has the route
+            return self._pool.config.topology.system
+        return self._pool.partition(call.partition).server.name
 
     def _answer(self, call: HomeCall, reply: Reply) -> None:
         self._replies.append((call, reply))
@@ -143,6 +153,9 @@ class _Line:
         for (number, pool), calls in by_place.items():
             replies: Sequence[Any]
             try:
+                if number == _ELSEWHERE:
+                    self._pool.route.follow()
+                    raise UnavailableError("the route was older than this owner until now")
                 partition = self._pool.partition(number, pool)
                 replies = partition.server.run(partition.key, [call.verb for call in calls])
             except QueuePoolError as error:

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 from typing import Any
 
 from queuepool.errors import (
@@ -256,7 +257,8 @@ def _numbers_beyond(config: PoolConfig) -> range:
 class Verification:
     """What one process knows about the record. Not locked: at worst it asks once too often.
 
-    doubtful: a record was read, but a server that its maker did not hear was silent again.
+    doubtful: a record was read, but a server that its maker did not hear was silent again. read_s:
+    when the latest reading began that was answered.
     """
 
     verified: bool = False
@@ -264,6 +266,7 @@ class Verification:
     refusal: ConfigurationError | None = None
     again_s: float = 0.0
     answered: bool = True  # by all servers in the last attempt, or before the first
+    read_s: float = -inf
 
     def due(self, now_s: float) -> bool:
         """Return whether to ask for the record now."""

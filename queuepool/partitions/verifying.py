@@ -75,12 +75,13 @@ class Verifier:
             self.read(leave)
 
     def _ask(self, leave: Leave) -> Answer:
-        steps = asking(self._config, leave)
+        began_s, steps = monotonic(), asking(self._config, leave)
         calls = next(steps)
         while True:
             try:
                 calls = steps.send(run_each(self._servers, calls, apart=True))
             except StopIteration as end:
+                self.state.read_s = max(self.state.read_s, began_s)
                 return end.value  # type: ignore[no-any-return]
 
 

@@ -47,12 +47,20 @@ class World:
         self.rung = 0
         places = [SimpleNamespace(key=b"k", server=server) for server in self.servers]
         config = SimpleNamespace(topology=build({"one": "redis://one"}, 2, ""))
-        pool: Any = SimpleNamespace(config=config, partition=lambda n, _pool="default": places[n])
-        self.homes = LimitHomes(pool, self._ring)
+        route = SimpleNamespace(follow=self._follow)
+        pool: Any = SimpleNamespace(
+            config=config, partition=lambda n, _pool="default": places[n], route=route
+        )
+        self.elsewhere: Sequence[int | str] | None = ()
+        self.followed: Sequence[int | str] | None = None  # elsewhere, once the route is read
+        self.homes = LimitHomes(pool, self._ring, lambda: self.elsewhere)
         self.heard: list[Any] = []
 
     def _ring(self) -> None:
         self.rung += 1
+
+    def _follow(self) -> None:
+        self.elsewhere = self.followed
 
     def hears(self, replies: int) -> list[Any]:
         """Wait for so many replies in all; return them."""
@@ -116,6 +124,25 @@ def test_a_call_to_one_partition_goes_only_there(world: World) -> None:
 
     assert world.hears(1) == ["end"]
     assert [server.trips for server in world.servers] == [[], [1]]
+
+
+def test_other_places_are_named_once_the_route_was_read(world: World) -> None:
+    world.elsewhere, world.followed = None, ["other"]
+    answers: list[tuple[HomeCall, Any]] = []
+
+    def heard(replies: int) -> list[Any]:
+        def enough() -> bool:
+            answers.extend(world.homes.take_replies())
+            return len(answers) >= replies
+
+        wait_until(enough)
+        return sorted(str(reply) for _, reply in answers if not isinstance(reply, Exception))
+
+    world.homes.send([call("", "mine")])
+    assert heard(3) == ["mine", "mine"]
+    (later,) = [one for one, reply in answers if isinstance(reply, UnavailableError)]
+    world.homes.send([later])
+    assert heard(5) == ["mine", "mine", "other", "other"]
 
 
 def test_no_more_calls_wait_than_may(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

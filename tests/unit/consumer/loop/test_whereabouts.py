@@ -6,12 +6,17 @@ have an owner while it does; its permits end with its ownership, neither later n
 
 from __future__ import annotations
 
+from time import monotonic
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from consumer.loop.whereabouts import askers_elsewhere
+from consumer.loop.whereabouts import Whereabouts, askers_elsewhere
 from queuepool.models import Limit
-from queuepool.models.places import new_place
+from queuepool.models.places import LEGACY, new_place
 from queuepool.partitions.partition import OwnedPartition, Partition
+from queuepool.partitions.route import Verification
 from queuepool.routing.former import Former
 from queuepool.routing.views import View
 from queuepool.testing import MemoryServer
@@ -120,6 +125,40 @@ def test_permits_of_an_owner_of_an_earlier_release_end_with_the_upgrade(
     assert homes.ask(successor, 0, 5) == 5
 
 
+def test_an_owner_that_was_left_behind_ends_nothing_where_its_partition_is_now(
+    homes: Homes,
+) -> None:
+    living = homes.owner(3, "main")  # partition 3 went to big, and came back
+    late = homes.owner(3, "big")  # took that place by an older route
+    homes.end(late, after("main", "big", "main"))
+
+    assert homes.ask(living, 0, 5) == 5
+
+
+def test_an_owner_of_a_retired_partition_names_no_other_place() -> None:
+    view = View(PLACEMENT[:3], 9, retired=("big",), firsts={3: "main"})
+
+    assert askers_elsewhere(view, 3, "default", "big") == []
+
+
+def test_other_places_are_known_once_the_route_was_read_after_the_partition_was_acquired() -> None:
+    server = MemoryServer()
+    pool: Any = SimpleNamespace(
+        config=SimpleNamespace(topology=SimpleNamespace(view=after("main", "big"))),
+        partition=lambda n, _pool: Partition(n, b"qp:{q:3}", server, at="big"),
+        route=SimpleNamespace(state=Verification(read_s=monotonic())),
+    )
+    whereabouts = Whereabouts(pool, "default")
+    assert whereabouts.askers_elsewhere() == []
+    whereabouts.acquire(3)
+
+    assert whereabouts.askers_elsewhere() is None
+    pool.route.state.read_s = monotonic()
+    assert whereabouts.askers_elsewhere() == ["3@main", 3, 8195]
+    whereabouts.leave()
+    assert whereabouts.askers_elsewhere() == []
+
+
 def test_names_are_those_of_places() -> None:
     assert asker_at(3, "default", "big") == asker_at(new_place(3), "default", "big") == "3@big"
     assert asker_at(3, "video", "main") == "3~video@main"
@@ -127,8 +166,12 @@ def test_names_are_those_of_places() -> None:
 
 
 def test_all_places_are_named_where_a_partition_was() -> None:
-    view = View(PLACEMENT, 9, firsts={3: "third", 5: "big"}, former=FORMER)
+    def named(number: int, pool: str, at: str) -> list[int | str]:
+        placement = (*PLACEMENT[:3], at, *PLACEMENT[4:])
+        view = View(placement, 9, firsts={3: "third", 5: "big"}, former=FORMER)
+        return askers_elsewhere(view, number, pool, at)
 
-    assert askers_elsewhere(view, 3, "default", "big") == ["3@main", "3@third", 3, 8195]
-    assert askers_elsewhere(view, 3, "default", "third") == ["3@main", 3, 8195]
-    assert askers_elsewhere(view, 6, "video", "main") == ["6~video", "8198~video"]
+    assert named(3, "default", "big") == ["3@main", "3@third", 3, 8195]
+    assert named(3, "default", "third") == ["3@main", 3, 8195]
+    assert named(6, "video", "main") == ["6~video", "8198~video"]
+    assert named(LEGACY, "default", "main") == [LEGACY, new_place(LEGACY)]
