@@ -75,18 +75,10 @@ def _by_coordinator(arguments: argparse.Namespace, client: QueuePoolClient) -> d
     if arguments.auto:
         client.ClearWorkers(_named(api.ClearWorkersRequest, number, pool))
         return {"partition": _shown(number, pool), "mode": "automatic"}
-    most = (
-        0
-        if pool != DEFAULT_POOL
-        else client.GetCluster(api.GetClusterRequest()).cluster.limits.max_workers
-    )
+    asked = api.GetClusterRequest(pool="" if pool == DEFAULT_POOL else pool)
+    most = client.GetCluster(asked).cluster.limits.max_workers
     if 0 < most < arguments.workers:
-        raise CommandError(
-            f"{arguments.workers:,} workers are above the maximum of {most:,} of the "
-            "coordinator (COORDINATOR_MAX_WORKERS); nothing was changed. Raise it together "
-            "with CONSUMER_MAX_WORKERS, or request fewer",
-            Exit.USAGE,
-        )
+        raise CommandError(_too_many(arguments.workers, most, pool), Exit.USAGE)
     reply = client.SetWorkers(
         _named(
             api.SetWorkersRequest,
@@ -97,6 +89,17 @@ def _by_coordinator(arguments: argparse.Namespace, client: QueuePoolClient) -> d
         )
     )
     return _manual(_shown(number, pool), reply.workers, reply.manual_until_ms)
+
+
+def _too_many(workers: int, most: int, pool: str) -> str:
+    option, ours = "", "COORDINATOR_MAX_WORKERS together with CONSUMER_MAX_WORKERS"
+    if pool != DEFAULT_POOL:
+        option, ours = f"--pool {pool} ", "COORDINATOR_POOLS together with CONSUMER_POOLS"
+    return (
+        f"{workers:,} workers are above the maximum of {most:,} in force; nothing was changed. "
+        f"Raise it by `queuepool policy set {option}max_workers={workers}`, or {ours}, or request "
+        "fewer"
+    )
 
 
 def _directly(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -236,6 +236,33 @@ def test_people_hold_a_pool(pool: QueuePool, video: FakeOwner, client: QueuePool
     assert client.Release(api.ReleaseRequest(all=True, pool="video")).changed == 1
 
 
+def test_a_count_above_the_maximum_in_force_is_refused_in_each_pool(
+    pool: QueuePool, video: FakeOwner, process: StartProcess, redis_url: str, stage: str,
+    shell: Shell,
+) -> None:  # fmt: skip
+    running, number = process(pools=LIMITS), video.owned.partition.number
+    names = {"URL": redis_url, "STAGE": stage, "PARTITIONS": "2", "GRPC": running.grpc}
+    settings = {f"QUEUEPOOL_{name}": value for name, value in names.items()}
+
+    def scaled(place: str, workers: int) -> tuple[int, str]:
+        code, _, err = shell.run_with("scale", place, str(workers), **settings)
+        return code, err
+
+    with connect(running.grpc, deadline_s=30) as client:
+        wait_until(lambda: (number, "video") in rows(client), 30)
+        code, err = scaled(f"{number}/video", 9)
+        assert (code, "above the maximum of 3 in force" in err) == (2, True), err
+        assert "`queuepool policy set --pool video max_workers=9`" in err
+        assert scaled(f"{number}/video", 3) == (0, "")
+
+        client.SetPolicy(api.SetPolicyRequest(changes={"max_workers": "10"}))
+        held = api.GetClusterRequest()
+        wait_until(lambda: client.GetCluster(held).cluster.limits.max_workers == 10, 30)
+        code, err = scaled(f"{number}", 20)
+    assert (code, "above the maximum of 10 in force" in err) == (2, True), err
+    assert "`queuepool policy set max_workers=20`" in err
+
+
 def test_the_command_line_names_pools(
     pool: QueuePool, redis_url: str, stage: str, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
