@@ -10,7 +10,7 @@ from queuepool.cli.display.fields import when
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.decisions import Shown, listed_by, listed_from
-from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.inspection.pools import check_known, open_pool
 from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.routing.topology import MAX_PARTITIONS
 
@@ -38,6 +38,8 @@ def run(arguments: argparse.Namespace) -> Exit:
         with open_pool() as pool:
             if number is not None:
                 pool.config.topology.server_of(number)  # raises for one that is not there
+            if name != DEFAULT_POOL:
+                check_known(pool, name)
             return listed_from(pool, number, limit, name)
 
     found = act(arguments.grpc, lambda client: listed_by(client, number, limit, name), directly)

@@ -305,6 +305,8 @@ def test_the_command_line_names_pools(
     assert f"no decision about partition {number}/video is recorded" in shell.err
     assert shell.run("decisions", "--pool", "video") == 0
     assert shell.out == "no decisions have been recorded\n"
+    assert shell.run("decisions", "--pool", "vidoe") == 2
+    assert "pool 'vidoe' is unknown" in shell.err
     with pytest.raises(SystemExit, match="2"):
         shell.run("decisions", "--pool", "}{")
     with pytest.raises(SystemExit, match="2"):
