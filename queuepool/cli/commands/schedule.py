@@ -61,9 +61,8 @@ def _add_definition(setting: argparse.ArgumentParser) -> None:
     due.add_argument("--every", type=duration, metavar="TIME", help="an interval, such as 10m")
     add(
         "--timezone",
-        default="UTC",
         metavar="ZONE",
-        help="time zone of --cron, such as Europe/Berlin",
+        help="time zone of --cron, such as Europe/Berlin; default UTC",
     )
     add("--payload", default="{}", metavar="JSON", help="payload as JSON; default {}")
     add("--key", default="", metavar="KEY", help="the partition key; default: the name")
@@ -147,6 +146,10 @@ def run_show(arguments: argparse.Namespace) -> Exit:
 
 def run_set(arguments: argparse.Namespace) -> Exit:
     """Define a schedule."""
+    if arguments.every is not None and arguments.timezone is not None:
+        raise CommandError(
+            "--timezone is only for --cron: an interval is the same in each time zone", Exit.USAGE
+        )
     schedule = Schedule(
         arguments.name,
         arguments.task,
@@ -154,7 +157,7 @@ def run_set(arguments: argparse.Namespace) -> Exit:
         arguments.key,
         cron=arguments.cron,
         every=arguments.every,
-        timezone=arguments.timezone,
+        timezone="UTC" if arguments.timezone is None else arguments.timezone,
         missed=arguments.missed,
         catch_up=arguments.catch_up,
         grace_s=arguments.grace,

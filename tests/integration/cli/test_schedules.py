@@ -13,6 +13,7 @@ from queuepool.tasks.registry import default_registry
 from tests.shell import Shell
 
 SET = ("schedule", "set", "nightly", "report", "--payload", '{"kind": "daily"}')
+EVERY = ("schedule", "set", "s", "t", "--every", "1d")
 CRON = ("--cron", "30 3 * * MON-FRI", "--timezone", "Europe/Berlin")
 
 
@@ -79,6 +80,8 @@ def test_what_is_wrong_is_said_in_a_line(shell: Shell) -> None:
         ((*SET, "--cron", "@daily", "--timezone", "Mars"), "there is no time zone 'Mars'"),
         (("schedule", "set", "s", "t", "--every", "1s", "--payload", "{"), "--payload is not JSON"),
         (("schedule", "set", "s", "t", "--every", "10ms"), "use 1 s to 366 days"),
+        ((*EVERY, "--timezone", "Mars/X"), "--timezone is only for --cron"),
+        ((*EVERY, "--timezone", "UTC"), "--timezone is only for --cron"),
         (("schedule", "set", "a b", "t", "--every", "1s"), "cannot be named 'a b'"),
         (("schedule", "pause", "none"), "there is no schedule 'none'"),
         (("schedule", "remove", "none"), "there is no schedule 'none'"),
