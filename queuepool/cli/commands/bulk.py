@@ -232,8 +232,8 @@ def _ids_for(arguments: argparse.Namespace, pool: QueuePool) -> RowId:
 
 
 def _is_stream(name: str) -> bool:
-    """Return whether rows can be read only once: standard input, or a named pipe."""
-    return name == "-" or Path(name).is_fifo()
+    """Return whether rows can be read only once: standard input, a named pipe, or a device."""
+    return name == "-" or Path(name).is_fifo() or Path(name).is_char_device()
 
 
 def _remark_on_conflicts(tally: Tally) -> None:

@@ -167,6 +167,13 @@ def test_a_named_pipe_is_read_once(shell: Shell, pool: QueuePool, pipe: str) -> 
     assert bulk(shell, "--format", "csv", file=pipe) == 700
 
 
+def test_an_endless_device_is_not_read_to_its_end(shell: Shell, pool: QueuePool) -> None:
+    ended = shell.run("bulk", "/dev/zero", "--task", "t", "--key", KEY, "--format", "csv")
+
+    assert ended == Exit.USAGE
+    assert "the row is longer than" in shell.err
+
+
 def test_dead_rows_are_not_added_again(shell: Shell, pool: QueuePool) -> None:
     write("rows.csv", "n\n1\n2\n")
     assert bulk(shell, task="send") == 2
