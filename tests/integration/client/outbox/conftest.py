@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 @pytest.fixture
 def connection(database_url: str) -> Iterator[Any]:
     """The application's own connection, in no transaction."""
-    with _connected(database_url) as made:
+    with closing(_connected(database_url)) as made:
         yield made
 
 

@@ -137,7 +137,7 @@ def test_exactly_the_committed_ones_of_a_file_become_jobs(
 ) -> None:
     """SQLite: applications are killed in the middle of transactions, as its server would be."""
     path = tmp_path / "shop.db"
-    with sqlite3.connect(path) as made:
+    with closing(sqlite3.connect(path)) as made, made:
         made.execute("CREATE TABLE orders (number integer PRIMARY KEY)")
     database = open_database(f"sqlite:///{path}")
     create(database, TABLE)

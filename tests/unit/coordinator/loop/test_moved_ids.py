@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -179,7 +180,7 @@ def test_a_delivery_of_an_outbox_that_comes_again_is_known_where_its_slots_were(
     database = open_database(f"sqlite:///{path}")
     create(database, TABLE)
     outbox = Outbox(queue.app)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         for key in KEYS:
             outbox.add(connection, "t", {"key": key, "n": 0}, partition_key=key)
     relay = Relay(queue.pool(), database)
