@@ -16,6 +16,7 @@ from queuepool.client.producer import Producer
 from queuepool.client.questions import ask_system
 from queuepool.client.sender import Sender
 from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.models import Schedule, ScheduleStatus
 from queuepool.models.schedules import MAX_SCHEDULES, check_schedule_name
 from queuepool.tasks.job import AsyncEnqueued, Enqueued
@@ -60,9 +61,14 @@ def resolved(producer: Producer, schedule: Schedule) -> Schedule:
 
     Raises InvalidInputError for what enqueue would refuse.
     """
+    if schedule.every is not None and schedule.timezone != "UTC":
+        raise InvalidInputError(
+            f"schedule {schedule.name!r}: timezone={shown(schedule.timezone)} is only for cron: an "
+            "interval is the same in each time zone"
+        )
     chunk = job_of(producer, schedule, f"{schedule.name}:check")
     _, until, key, expires_ms, gate = chunk.wishes or (1, b"", b"", 0, b"")
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"unique": None, "unique_until": None}
     if isinstance(until, bytes) and until:
         options = {"unique": key, "unique_until": _UNTIL[until[:1]]}
     defaults = producer.defaults(schedule.task, tier=schedule.tier, pool=schedule.pool)

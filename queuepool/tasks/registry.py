@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Unpack, overload
@@ -105,6 +105,8 @@ class Task:
         key = key_of_fields(self.name, self.unique, signature)
         limits = None if self.limit is None else limits_of(self.limit, signature)
         wishes = wishes_of(key, self.unique_until, self.on_conflict, None, limits)
+        if wishes is not None:  # of jobs that have a key; others may be enqueued without one
+            wishes = replace(wishes, need_key=False)
         object.__setattr__(self, "wishes", wishes)
         object.__setattr__(self, "schedule", self._declared())
 

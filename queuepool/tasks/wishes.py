@@ -74,7 +74,8 @@ class Wishes:
     """What jobs ask for besides being run.
 
     until: when a unique key is free again. conflict: what a waiting job with the key meets. limits:
-    None for none.
+    None for none. need_key: a call says when its key is free or what a conflict does, so a job
+    without a key is a mistake.
     """
 
     unique: UniqueKey | UniqueKeyOf | None = None
@@ -82,9 +83,18 @@ class Wishes:
     conflict: bytes = b""
     expires_ms: int = 0
     limits: JobLimits | None = None
+    need_key: bool = False
 
     def of(self, payload: Mapping[str, Any]) -> Wish | None:
-        """Return the arguments about a job for the enqueue script; None: nothing."""
+        """Return the arguments about a job for the enqueue script; None: nothing.
+
+        Raises InvalidInputError.
+        """
+        if self.need_key and self.unique is None:
+            raise InvalidInputError(
+                "unique_until and on_conflict need a unique key: pass unique=..., or declare it "
+                "with the task"
+            )
         key = key_bytes(self.unique, payload)
         gate = b"" if self.limits is None else self.limits.gate(payload)
         if key is None:
@@ -112,6 +122,7 @@ def wishes_of(
         known.conflict if on_conflict is None else check_conflict(on_conflict),
         known.expires_ms if expires_s is None else check_expiry(expires_s),
         known.limits if limits is None else limits.or_none(),
+        known.need_key or unique_until == "start" or on_conflict in ("replace", "debounce"),
     )
     plain = made.unique is None and made.limits is None and not made.expires_ms
     return None if plain and (made.until, made.conflict) == (b"e", b"") else made

@@ -172,6 +172,8 @@ def _status(raw: bytes, text: bytes, done: bytes) -> ScheduleStatus:
     schedule, problem = None, ""
     try:
         stored = _decoder.decode(match[5])
+        if stored.unique is None:  # earlier versions stored when no key is free again
+            stored.unique_until = None
         schedule = Schedule(**msgspec.structs.asdict(stored))
         if schedule.name != name:
             schedule, problem = None, "it has the name of another schedule"

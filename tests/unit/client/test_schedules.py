@@ -62,6 +62,8 @@ def test_what_enqueue_refuses_is_refused_when_it_is_set(pool: MemoryPool) -> Non
         Schedule("s", plain, {"x": 1}, every=60, tier="top"),
         Schedule("s", plain, {"x": 1}, every=60, partition_key="k" * 10_000),
         Schedule("s", "unknown", {"x": "x" * 5000}, every=60),
+        Schedule("s", "unknown", {"x": 1}, every=60, unique_until="start"),
+        Schedule("s", plain, {"x": 1}, every=60, timezone="Europe/Berlin"),
     ):
         with pytest.raises(InvalidInputError):
             pool.schedules.set(wrong)

@@ -307,6 +307,30 @@ def test_many_replace_as_one_does(pool: MemoryPool) -> None:
     assert "conflicts=1, replaced=1" in repr(results)
 
 
+OF_A_KEY = [{"on_conflict": "replace"}, {"on_conflict": "debounce"}, {"unique_until": "start"}]
+
+
+@pytest.mark.parametrize("options", OF_A_KEY)
+def test_what_asks_something_of_a_unique_key_needs_one(
+    pool: MemoryPool, registry: Registry, options: dict[str, Any]
+) -> None:
+    registry.task(name="of.a.key", **options)(lambda: None)
+    job = Job({}, task="t", partition_key=KEY, **options)
+    for mistaken in (
+        lambda: pool.enqueue("t", {}, partition_key=KEY, **options),
+        lambda: pool.enqueue(job),
+        lambda: pool.enqueue_many("t", [{}], partition_key=KEY, **options),
+        lambda: pool.enqueue_many([job]),
+    ):
+        with pytest.raises(InvalidInputError, match="need a unique key: pass unique="):
+            mistaken()
+
+    keyed = [Job({}, unique="a"), Job({}, unique="b")]
+    assert pool.enqueue_many("t", keyed, partition_key=KEY, **options).accepted == 2
+    plain = pool.enqueue("of.a.key", partition_key=KEY)  # the task says it of keyed jobs
+    assert plain.status == ACCEPTED
+
+
 @pytest.mark.parametrize("mode", ["newest", "", b"skip"])
 def test_what_is_no_way_to_solve_a_conflict_is_refused(pool: MemoryPool, mode: Any) -> None:
     with pytest.raises(InvalidInputError, match="on_conflict"):
