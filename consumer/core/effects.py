@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from consumer.core.jobs import ClaimedJob, Outcome
-    from consumer.core.limits.home_call import HomeCall
+    from consumer.core.remote_call import RemoteCall
     from queuepool.servers import Reply
     from queuepool.verbs import Verb
 
@@ -88,23 +88,23 @@ class Bell(Protocol):
         """Leave tokens to the next owner. Idempotent."""
 
 
-class Homes(Protocol):
-    """The homes of limits, on any server. Nothing here waits."""
+class OtherPartitions(Protocol):
+    """Other partitions, on any server: where remote calls go. Nothing here waits."""
 
-    def send(self, calls: Sequence[HomeCall]) -> None:
-        """Make these calls, in this order at each home."""
+    def send(self, calls: Sequence[RemoteCall]) -> None:
+        """Make these calls, in this order at each partition."""
 
-    def take_replies(self) -> list[tuple[HomeCall, Reply]]:
+    def take_replies(self) -> list[tuple[RemoteCall, Reply]]:
         """Return what was answered since the last call, errors included."""
 
 
-class NoHomes:
-    """For owners without limits: what is asked is never answered."""
+class NoOtherPartitions:
+    """For owners that never ask others: what is asked is never answered."""
 
-    def send(self, calls: Sequence[HomeCall]) -> None:
+    def send(self, calls: Sequence[RemoteCall]) -> None:
         """Ignore them."""
 
-    def take_replies(self) -> list[tuple[HomeCall, Reply]]:
+    def take_replies(self) -> list[tuple[RemoteCall, Reply]]:
         """Return nothing."""
         return []
 

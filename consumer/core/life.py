@@ -22,7 +22,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.effects import Call, Listen, NoHomes, Pause, Rest, Sleep
+from consumer.core.effects import Call, Listen, NoOtherPartitions, Pause, Rest, Sleep
 from consumer.core.owner import Core
 from consumer.core.restore import restored_workers
 from consumer.core.turn_loop import TurnLoop
@@ -33,7 +33,7 @@ from queuepool.verbs.owner import verbs as own
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from consumer.core.effects import Bell, Homes, Steps, Workers
+    from consumer.core.effects import Bell, OtherPartitions, Steps, Workers
     from consumer.core.liveness import Liveness
     from consumer.core.roaming import Roaming
     from consumer.core.standby import Standby
@@ -67,12 +67,12 @@ class ConsumerLife:
         draw: Callable[[], float],
         tasks: Sequence[str] = (),
         new_core: Callable[..., Core] = Core,
-        make_homes: Callable[[], Homes] = NoHomes,
+        make_others: Callable[[], OtherPartitions] = NoOtherPartitions,
         definition_of: Callable[[str], str] = lambda _: "",
         roaming: Roaming | None = None,
     ) -> None:
         self._roaming = roaming
-        self._make_homes, self._definition_of = make_homes, definition_of
+        self._make_others, self._definition_of = make_others, definition_of
         self._standby, self._settings, self._make_workers, self._tasks = (
             standby,
             settings,
@@ -113,7 +113,7 @@ class ConsumerLife:
             emit=self._emit,
             clock=self._clock,
             draw=self._draw,
-            homes=self._make_homes(),
+            others=self._make_others(),
             roaming=self._roaming,
         )
         yield from self._own(core, turns)

@@ -4,8 +4,8 @@
       ^---------------<--work found by an answer that came late
 
 A look asks A_LOOK partitions, one call each; the next one goes on with the next ones. The calls go
-beside the turns (consumer.loop.homes), so a server that is slow or away delays no owner of another
-one. A partition is not asked again before it has answered, nor a server for AWAY_S after one of its
+beside the turns (consumer.loop.remote_calls), so a server that is slow or away delays no owner of
+another one. A partition is not asked again before it has answered, nor a server for AWAY_S after one of its
 calls got no reply, or until that reply comes. An answer that comes late counts when it comes, so
 that an owner whose server or machine is slow roams nevertheless.
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from consumer.core.limits.home_call import HomeCall
+from consumer.core.remote_call import RemoteCall, ToPartition
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.verbs.owner import verbs as own
 
@@ -56,7 +56,7 @@ class Looks:
         self._found: dict[int, int] = {}
         self._number, self._began_s, self.open = 0, 0.0, False
 
-    def begin(self, ownership: own.Ownership) -> list[HomeCall]:
+    def begin(self, ownership: own.Ownership) -> list[RemoteCall]:
         """Return the calls of a new look, by the owner of this partition."""
         self._number += 1
         self._began_s, self._found, self.open = self._clock(), {}, True
@@ -67,7 +67,8 @@ class Looks:
             if partition == ownership.partition or partition in self._asked or away:
                 continue
             self._asked[partition] = _Asked(server, self._began_s, self._number)
-            calls.append(HomeCall("", own.vacancy(), partition, pool=ownership.pool, looks=True))
+            to = ToPartition(partition)
+            calls.append(RemoteCall(to, own.vacancy(), ownership.pool, looks=True))
         return calls
 
     @property
@@ -104,9 +105,11 @@ class Looks:
         now_s = self._clock()
         return now_s - self._vacant_s.get(partition, now_s)
 
-    def on_answer(self, call: HomeCall, reply: Reply) -> None:
+    def on_answer(self, call: RemoteCall, reply: Reply) -> None:
         """Take an answer, or the error instead of one."""
-        asked = self._asked.pop(call.partition, None)
+        if not isinstance(call.to, ToPartition):
+            return
+        asked = self._asked.pop(partition := call.to.number, None)
         if asked is None:
             return
         self._outages.note(asked.server, asked.sent_s, [reply])
@@ -118,9 +121,9 @@ class Looks:
             found: Vacancy = call.verb.read(reply)
         except QueuePoolError:
             return  # there is no such partition any more, for example
-        work = self._work(call.partition, found)
+        work = self._work(partition, found)
         if work:
-            self._found[call.partition] = work
+            self._found[partition] = work
             self.open = True
 
     def _work(self, partition: int, found: Vacancy) -> int:

@@ -34,9 +34,9 @@ from queuepool.models.places import partition_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from consumer.core.limits.home_call import HomeCall
     from consumer.core.outages import Outages
     from consumer.core.owner import Core
+    from consumer.core.remote_call import RemoteCall
     from queuepool.servers import Reply
 
 IDLE_S = 2.0
@@ -95,7 +95,7 @@ class Roaming:
         """Return how long the owner may sleep, of these seconds."""
         return max(0.0, min(seconds, self._due_s - self._clock()))
 
-    def step(self, core: Core, *, rests: bool) -> list[HomeCall]:
+    def step(self, core: Core, *, rests: bool) -> list[RemoteCall]:
         """Decide whether to leave (see `leaves`), or return the calls of a look that begins now.
 
         rests: no turn is due. One whose workers are not ready yet stays: it cannot claim, and
@@ -121,7 +121,7 @@ class Roaming:
         self._due_s = self._next_due_s()
         return self._begin(core, now_s) if now_s >= self._due_s else []
 
-    def on_answer(self, call: HomeCall, reply: Reply) -> None:
+    def on_answer(self, call: RemoteCall, reply: Reply) -> None:
         """Take the answer to a call of a look."""
         self._looks.on_answer(call, reply)
 
@@ -141,7 +141,7 @@ class Roaming:
         idle_s = max(self._busy_s + IDLE_S, self._looked_s + LOOK_S)
         return max(min(self._next_s, idle_s), self._since_s + 2 * starting_s)
 
-    def _begin(self, core: Core, now_s: float) -> list[HomeCall]:
+    def _begin(self, core: Core, now_s: float) -> list[RemoteCall]:
         self._looked_s = now_s
         numbers = self._numbers()
         keep_up(self._looks.partitions, numbers)

@@ -13,14 +13,14 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.effects import NoHomes, Rest, Sleep
+from consumer.core.effects import NoOtherPartitions, Rest, Sleep
 from consumer.core.lifeline import CUT_STARTS_S, GRACE_S
 from queuepool.errors import FencedError, QueuePoolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from consumer.core.effects import Bell, Homes, Steps, Workers
+    from consumer.core.effects import Bell, OtherPartitions, Steps, Workers
     from consumer.core.liveness import Liveness
     from consumer.core.outages import Outages
     from consumer.core.owner import Core
@@ -48,10 +48,10 @@ class TurnLoop:
         emit: Listener,
         clock: Callable[[], float],
         draw: Callable[[], float],
-        homes: Homes | None = None,
+        others: OtherPartitions | None = None,
         roaming: Roaming | None = None,
     ) -> None:
-        self._homes, self._roaming = homes or NoHomes(), roaming
+        self._others, self._roaming = others or NoOtherPartitions(), roaming
         self._core, self._workers, self._bell, self._outages = core, workers, bell, outages
         self._liveness, self._emit, self._clock, self._draw = liveness, emit, clock, draw
         self._pause_s, self._retry_s = 0.05, 0.0
@@ -72,7 +72,7 @@ class TurnLoop:
         if workers.late and core.on_late(workers.withdraw(), now):
             workers.late = False
         core.state.alive, core.state.spare = workers.alive, workers.spare
-        self._mind_homes(now)
+        self._mind_others(now)
         self._mind_memory(now)
         if now < self._retry_s:  # rings from ending jobs must not shorten the pause
             return self._retry_s - now
@@ -103,7 +103,7 @@ class TurnLoop:
             return False
         calls = roaming.step(self._core, rests=rests)
         if calls:
-            self._homes.send(calls)
+            self._others.send(calls)
         return roaming.leaves
 
     def sleep(self, seconds: float) -> Steps[None]:
@@ -201,9 +201,9 @@ class TurnLoop:
             workers = self._workers
             workers.start_until_s = min(workers.start_until_s, self._cut_s + CUT_STARTS_S)
 
-    def _mind_homes(self, now: float) -> None:
-        state, homes = self._core.state, self._homes
-        for call, reply in homes.take_replies():
+    def _mind_others(self, now: float) -> None:
+        state, others = self._core.state, self._others
+        for call, reply in others.take_replies():
             if call.looks:
                 if self._roaming is not None:
                     self._roaming.on_answer(call, reply)
@@ -213,7 +213,7 @@ class TurnLoop:
                 state.gatekeeper.on_reply(call, reply, now)
         calls = [*state.gatekeeper.calls(now), *self._core.tell.take_calls()]
         if calls:
-            homes.send(calls)
+            others.send(calls)
 
     def _mind_memory(self, now: float) -> None:
         # Jobs in memory that no worker starts keep others waiting: give them back. While a claim is

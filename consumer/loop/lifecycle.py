@@ -24,8 +24,8 @@ from consumer.core.outages import Outages
 from consumer.core.owner import Core
 from consumer.core.roaming import Roaming, keep_up
 from consumer.core.standby import Standby
-from consumer.loop.homes import LimitHomes
 from consumer.loop.machine import Machine
+from consumer.loop.remote_calls import RemoteCalls
 from consumer.loop.whereabouts import Whereabouts
 from consumer.settings import ConsumerSettings
 from consumer.workers import build
@@ -82,7 +82,7 @@ class Consumer:
         self.partition: int | None = None
         self.core: Core | None = None
         self.workers: ClosableWorkers | None = None
-        self._homes: LimitHomes | None = None
+        self._others: RemoteCalls | None = None
         self._machine = Machine()
         self._whereabouts = Whereabouts(pool, settings.pool)
         self._outages = Outages(settings.lease_s, monotonic, self._whereabouts.server_of)
@@ -141,7 +141,7 @@ class Consumer:
             clock=monotonic,
             draw=random.random,
             tasks=[task.name for task in self._registry],
-            make_homes=self._make_homes,
+            make_others=self._make_others,
             definition_of=declared(self._registry),
             roaming=roaming,
         )
@@ -149,7 +149,7 @@ class Consumer:
     def _leave(self) -> None:
         """Forget the partition that was released."""
         self._close()
-        self._bell = self.workers = self._homes = self.core = self.partition = None
+        self._bell = self.workers = self._others = self.core = self.partition = None
         self._whereabouts.leave()
 
     def _close(self) -> None:
@@ -157,8 +157,8 @@ class Consumer:
             self._bell.close()
         if self.workers is not None:
             self.workers.close(0.0)
-        if self._homes is not None:
-            self._homes.close()
+        if self._others is not None:
+            self._others.close()
 
     def _drive(self, life: ConsumerLife) -> None:
         """Step the life to its end. Raises what it raises."""
@@ -259,9 +259,9 @@ class Consumer:
         )
         return self.workers
 
-    def _make_homes(self) -> LimitHomes:
-        self._homes = LimitHomes(self._pool, self._ring, self._whereabouts.askers_elsewhere)
-        return self._homes
+    def _make_others(self) -> RemoteCalls:
+        self._others = RemoteCalls(self._pool, self._ring, self._whereabouts.askers_elsewhere)
+        return self._others
 
     def _ring(self) -> None:
         if self._bell is not None:

@@ -24,9 +24,9 @@ from queuepool.models.places import DEFAULT_POOL
 from queuepool.servers import Reply
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
-from tests.simulation.homes import SimulatedHomes
 from tests.simulation.ledger import Ledger
 from tests.simulation.network import Answer, Calls, Network
+from tests.simulation.remote_calls import SimulatedRemoteCalls
 from tests.simulation.scenario import Scenario
 from tests.simulation.scheduler import Process
 from tests.simulation.workers import SimulatedWorkers
@@ -170,7 +170,7 @@ class Consumer(Process):
             clock=clock,
             draw=draw,
             new_core=new_core,
-            make_homes=lambda: SimulatedHomes(self, self._network, self._homes, self.ring),
+            make_others=lambda: SimulatedRemoteCalls(self, self._network, self._homes, self.ring),
             definition_of=limits.definition if limits is not None else lambda _: "",
         )
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from consumer.core.jobs import ClaimedJob
-from consumer.core.limits.home_call import HomeCall
 from consumer.core.owner import Core
+from consumer.core.remote_call import RemoteCall
 from consumer.core.turn import Turn
 from queuepool.servers import Reply
 from queuepool.verbs.owner import verbs as own
@@ -118,7 +118,7 @@ class ForgetsEnds(Core):
         super().__init__(*given, **named)
         answered = self.tell.on_answer
 
-        def noted(call: HomeCall, _reply: Reply, now_s: float) -> None:
+        def noted(call: RemoteCall, _reply: Reply, now_s: float) -> None:
             answered(call, 0, now_s)
 
         self.tell.on_answer = noted  # type: ignore[method-assign, assignment]

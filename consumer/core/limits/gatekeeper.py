@@ -25,13 +25,14 @@ from typing import TYPE_CHECKING
 from consumer.core.limits.downstream_waits import DownstreamWaits
 from consumer.core.limits.earlier import EarlierPermits
 from consumer.core.limits.gates import Gates
-from consumer.core.limits.home_call import HomeCall, ask_for
 from consumer.core.limits.purse import Purse
 from consumer.core.limits.resting import Resting
 from consumer.core.limits.stranded import Unclaimed
 from consumer.core.limits.uses import Uses
+from consumer.core.remote_call import RemoteCall, ToLimit
 from queuepool.errors import QueuePoolError
 from queuepool.models.limits import limits_of
+from queuepool.verbs.limits import verbs as homes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -188,27 +189,29 @@ class Gatekeeper:
                     found.append(self._plan_one(view, now_s))
         return found
 
-    def calls(self, now_s: float) -> list[HomeCall]:
-        """Return what to ask the homes now."""
-        calls = [HomeCall(*one) for one in self._waits.due(now_s)]
+    def calls(self, now_s: float) -> list[RemoteCall]:
+        """Return what to tell and ask the homes now."""
+        told, asks = self._waits.due(now_s), []
         for share in self.gates.hot.now(now_s):
             if share.must_ask(now_s):
-                calls += (HomeCall(*one) for one in self._waits.of(share.name, now_s))
-                calls.append(self._ask(share))
+                told += self._waits.of(share.name, now_s)
+                asks.append(self._ask(share))
             elif share.idle:
                 self.gates.forget(share)
-        calls += (HomeCall("", verb, number) for number, verb in self.earlier.due(now_s))
+        calls = [RemoteCall(ToLimit(name), verb) for name, verb in told]  # before its home is asked
+        calls += asks
+        calls += (RemoteCall(to, verb) for to, verb in self.earlier.due(now_s))
         return calls
 
-    def on_reply(self, call: HomeCall, reply: Reply, now_s: float) -> None:
+    def on_reply(self, call: RemoteCall, reply: Reply, now_s: float) -> None:
         """Learn from a home's answer, or from its absence."""
-        if not call.name:
-            self.earlier.on_reply(call.partition, call.verb, reply, now_s)
+        if not isinstance(call.to, ToLimit):
+            self.earlier.on_reply(call.to, call.verb, reply, now_s)
             return
         if call.verb.script == "slow":
-            self._waits.on_reply(call.name, call.verb, reply, now_s)
+            self._waits.on_reply(call.to.name, call.verb, reply, now_s)
             return
-        share = self.gates.limits.get(call.name)
+        share = self.gates.limits.get(call.to.name)
         if share is None:
             return
         apart_s = share.apart_s
@@ -268,6 +271,17 @@ class Gatekeeper:
         view.set_waiting(waiting)
         self._unclaimed.note(view)
 
-    def _ask(self, share: Share) -> HomeCall:
+    def _ask(self, share: Share) -> RemoteCall:
+        """Ask the home of a limit for what this owner lacks."""
         self._serial += 1
-        return ask_for(share, self._ownership, self._definition_of(share.name), self._serial)
+        asked = share.begin_ask()
+        verb = homes.ask(
+            self._ownership,
+            share.name,
+            tokens=asked.tokens,
+            held=asked.held,
+            wanted=asked.wanted,
+            definition=self._definition_of(share.name),
+            serial=self._serial,
+        )
+        return RemoteCall(ToLimit(share.name), verb)

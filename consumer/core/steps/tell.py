@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from consumer.core.limits.earlier import EVERY
-from consumer.core.limits.home_call import HomeCall
+from consumer.core.remote_call import RemoteCall, ToSlot
 from consumer.core.steps.step import Step
 from queuepool.errors import QueuePoolError
 from queuepool.protocol.batches import home_of_batch, membership_of
@@ -47,7 +46,7 @@ class Tell(Step):
         self._sent = 0  # of those, in this turn
         self._waiting: dict[tuple[bytes, ...], Home] = {}
         self._away: set[Home] = set()  # in this pass
-        self._calls: list[HomeCall] = []
+        self._calls: list[RemoteCall] = []
         self._asked_s = 0.0
         self._pause_s = _PAUSE_S
         self._was_overdue = state.overdue
@@ -97,12 +96,12 @@ class Tell(Step):
         """Return whether ends are on their way, or not deleted yet."""
         return bool(self._waiting or self._told)
 
-    def take_calls(self) -> list[HomeCall]:
+    def take_calls(self) -> list[RemoteCall]:
         """Return what to tell the homes of batches."""
         calls, self._calls = self._calls, []
         return calls
 
-    def on_answer(self, call: HomeCall, reply: Reply, now_s: float) -> None:
+    def on_answer(self, call: RemoteCall, reply: Reply, now_s: float) -> None:
         """Learn whether a home has noted what it was told."""
         home = self._waiting.pop(call.entries, None)
         if home is None:
@@ -134,7 +133,7 @@ class Tell(Step):
         for batch, some in ends.items():
             slot, pool = home_of_batch(batch)
             told = tuple(entries[batch])
-            call = HomeCall("", flow.note_ends(some), EVERY, slot=slot, pool=pool, entries=told)
+            call = RemoteCall(ToSlot(slot), flow.note_ends(some), pool, entries=told)
             self._waiting[told] = slot, pool
             self._calls.append(call)
         self._asked_s, state = now_s, self._state

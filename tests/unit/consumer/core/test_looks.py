@@ -9,6 +9,7 @@ import pytest
 
 from consumer.core.looks import A_LOOK, AWAY_S, LATE_S, Looks
 from consumer.core.outages import Outages
+from consumer.core.remote_call import ToPartition
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.testing import FakeClock
 from queuepool.verbs.owner.replies import Ownership
@@ -58,7 +59,7 @@ def test_many_partitions_are_asked_in_turns(clock: FakeClock) -> None:
 def test_calls_go_to_the_pool_of_the_owner(clock: FakeClock) -> None:
     [call] = looks_over(range(2), clock).begin(Ownership(0, "", 1, "cpu"))
 
-    assert (call.partition, call.pool, call.looks) == (1, "cpu", True)
+    assert (call.to, call.pool, call.looks) == (ToPartition(1), "cpu", True)
 
 
 def test_one_that_has_the_only_partition_has_nowhere_to_look(clock: FakeClock) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from consumer.core.limits.home_call import HomeCall
+from consumer.core.remote_call import RemoteCall, ToSlot
 from consumer.core.state import State
 from consumer.core.steps.tell import LOOK_EVERY_S, Tell
 from consumer.core.turn import Turn
@@ -31,7 +31,7 @@ class World:
             self.untold[b"%d-0" % (len(self.untold) + 1)] = job_id
         self.state.untold_s = self.now_s
 
-    def turn(self, tended: flow.Tended = flow.Tended(0, 0, 0, None)) -> list[HomeCall]:  # noqa: B008 - frozen
+    def turn(self, tended: flow.Tended = flow.Tended(0, 0, 0, None)) -> list[RemoteCall]:  # noqa: B008 - frozen
         """Take a turn; returns what is to be told."""
         turn = Turn(self.now_s)
         turn.add(self.tell)
@@ -52,7 +52,7 @@ class World:
             self.tell.on_reply(flow.Untold(len(self.untold), tuple(notes)), turn)
         return self.tell.take_calls()
 
-    def answer(self, call: HomeCall, *, lost: bool = False) -> None:
+    def answer(self, call: RemoteCall, *, lost: bool = False) -> None:
         self.tell.on_answer(call, UnavailableError("away") if lost else 1, self.now_s)
 
 
@@ -68,8 +68,8 @@ def test_ends_go_to_the_homes_of_their_batches(world: World) -> None:
 
     ends = [ONE, 0, b"d", b"0" * 11, b"1", ONE, 1, b"d", b"0" * 11, b"1"]
     assert list(one.verb.args) == ["", *ends]
-    assert (one.pool, two.pool, one.slot) == ("default", "video", 0)
-    assert two.slot == 65
+    assert (one.to, one.pool) == (ToSlot(0), "default")
+    assert (two.to, two.pool) == (ToSlot(65), "video")
     assert (one.entries, two.entries) == ((b"1-0", b"3-0"), (b"2-0",))
 
 
@@ -141,7 +141,7 @@ def test_the_pause_grows_while_a_home_is_away(world: World) -> None:
 def test_a_call_that_nobody_answers_is_given_up(world: World) -> None:
     world.put(f"CC{ONE}~0")
     [call] = world.turn()
-    again: list[HomeCall] = []
+    again: list[RemoteCall] = []
     while not again:
         world.now_s = world.tell.due_s(world.now_s)
         again = world.turn()

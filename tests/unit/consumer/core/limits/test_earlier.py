@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from consumer.core.limits.earlier import EVERY, EarlierPermits
+from consumer.core.limits.earlier import EarlierPermits
+from consumer.core.remote_call import ToAll, ToPartition
 from queuepool.errors import UnavailableError
 from queuepool.verbs.owner.replies import Ownership
 
@@ -20,11 +21,11 @@ def test_every_partition_is_told_once() -> None:
     ending = earlier()
     assert ending.next_s() == 0.0
 
-    [(partition, verb)] = ending.due(5.0)
+    [(to, verb)] = ending.due(5.0)
 
-    assert (partition, verb.args) == (EVERY, [1, 7, b"0"])
-    ending.on_reply(0, verb, [b"0", 3], 5.0)
-    ending.on_reply(1, verb, [b"0", 0], 5.0)
+    assert (to, verb.args) == (ToAll(), [1, 7, b"0"])
+    ending.on_reply(ToPartition(0), verb, [b"0", 3], 5.0)
+    ending.on_reply(ToPartition(1), verb, [b"0", 0], 5.0)
     assert ending.next_s() == inf
     assert not ending.possible
 
@@ -33,25 +34,25 @@ def test_a_home_that_has_more_than_a_page_is_asked_for_the_next() -> None:
     ending = earlier()
     [(_, verb)] = ending.due(5.0)
 
-    ending.on_reply(0, verb, [b"17", 200], 5.0)
+    ending.on_reply(ToPartition(0), verb, [b"17", 200], 5.0)
 
-    [(partition, verb)] = ending.due(5.0)
-    assert (partition, verb.args) == (0, [1, 7, b"17"])
-    ending.on_reply(0, verb, [b"0", 1], 5.0)
+    [(to, verb)] = ending.due(5.0)
+    assert (to, verb.args) == (ToPartition(0), [1, 7, b"17"])
+    ending.on_reply(ToPartition(0), verb, [b"0", 1], 5.0)
     assert ending.due(1000.0) == []
 
 
 def test_a_home_that_gives_no_answer_is_asked_again_and_only_that_one() -> None:
     ending = earlier()
     [(_, verb)] = ending.due(5.0)
-    ending.on_reply(0, verb, [b"0", 1], 5.0)
+    ending.on_reply(ToPartition(0), verb, [b"0", 1], 5.0)
     for n in range(3):
-        ending.on_reply(1, verb, UnavailableError("down"), 5.0 + 2 * n)
+        ending.on_reply(ToPartition(1), verb, UnavailableError("down"), 5.0 + 2 * n)
         assert ending.due(6.9 + 2 * n) == []
-        [(partition, verb)] = ending.due(7.0 + 2 * n)
-        assert (partition, verb.args[2]) == (1, b"0")
+        [(to, verb)] = ending.due(7.0 + 2 * n)
+        assert (to, verb.args[2]) == (ToPartition(1), b"0")
 
-    ending.on_reply(1, verb, [b"0", 1], 12.0)
+    ending.on_reply(ToPartition(1), verb, [b"0", 1], 12.0)
 
     assert ending.next_s() == inf
 
@@ -70,4 +71,4 @@ def test_jobs_that_come_back_later_are_a_reason_to_ask_again() -> None:
 
     assert ending.possible
     ending.on_quiet(used=True)
-    assert [partition for partition, _ in ending.due(5.0)] == [EVERY]
+    assert [to for to, _ in ending.due(5.0)] == [ToAll()]

@@ -8,6 +8,7 @@ import pytest
 
 from consumer.core.limits import gates as known
 from consumer.core.limits.share import Share
+from consumer.core.remote_call import ToLimit
 from queuepool.errors import UnavailableError
 from queuepool.models import Limit
 from queuepool.verbs.limits import verbs as homes
@@ -189,7 +190,7 @@ def test_a_downstream_that_says_wait_is_passed_on_to_each_limit_of_the_job() -> 
     world.keeper.purse.on_slow(b"1", 30_000, world.clock())
     told = [call for call in world.ask() if call.verb.script == "slow"]
 
-    assert [call.name for call in told] == ["mail"]
+    assert [call.to for call in told] == [ToLimit("mail")]
     status = world.partition.run(homes.find_limit("mail"))
     assert status is not None
     assert 29_000 < status.wait_ms <= 30_000

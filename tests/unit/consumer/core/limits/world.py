@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from consumer.core.limits.gatekeeper import Gatekeeper
-from consumer.core.limits.home_call import HomeCall
+from consumer.core.remote_call import RemoteCall
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing import FakeClock, MemoryPool
 from queuepool.verbs.owner.gates import Admitted, Gate
@@ -26,7 +26,7 @@ class World:
         found = (Gate(name.replace("__", ","), n, waiting) for name, n in gates.items())
         self.keeper.on_gates(found, armed=False)
 
-    def ask(self) -> list[HomeCall]:
+    def ask(self) -> list[RemoteCall]:
         """Make the calls that are due; return them."""
         calls = self.keeper.calls(self.clock())
         for call in calls:

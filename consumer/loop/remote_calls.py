@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from consumer.core.limits.earlier import EVERY
-from consumer.core.limits.home_call import HomeCall
+from consumer.core.remote_call import RemoteCall, ToAll, ToLimit, ToPartition, ToSlot
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.limits.verbs import ends_also
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from queuepool.client.pool import QueuePool
     from queuepool.servers import Reply
 
-    Answer = Callable[[HomeCall, Reply], None]
+    Answer = Callable[[RemoteCall, Reply], None]
+    Placed = tuple[int | None, RemoteCall]  # the partition; None: the route is to be read for it
 
 _MOST = 10_000
-_ELSEWHERE = -2  # partition: every one, about the other names of the asker
 
 
-class LimitHomes:
+class RemoteCalls:
     """Makes calls to partitions of a pool. ring: wakes the owner's loop when replies are there.
 
     elsewhere: other names of askers, whose permits end too when those of the partition do; None:
@@ -47,18 +46,18 @@ class LimitHomes:
         elsewhere: Callable[[], Sequence[int | str] | None] = lambda: (),
     ) -> None:
         self._pool, self._ring, self._elsewhere = pool, ring, elsewhere
-        self._replies: deque[tuple[HomeCall, Reply]] = deque()
+        self._replies: deque[tuple[RemoteCall, Reply]] = deque()
         self._lines: dict[str, _Line] = {}
 
-    def send(self, calls: Sequence[HomeCall]) -> None:
+    def send(self, calls: Sequence[RemoteCall]) -> None:
         """Make these calls soon."""
         touched: dict[str, _Line] = {}
         for call in calls:
             for placed in self._placed(call):
                 try:
-                    name = self._server_of(placed)
+                    name = self._server_of(placed[0])
                 except ConfigurationError as error:  # there is no such partition any more
-                    self._answer(placed, error)
+                    self._answer(placed[1], error)
                     continue
                 line = self._lines.get(name)
                 if line is None:
@@ -68,7 +67,7 @@ class LimitHomes:
         for line in touched.values():
             line.go()
 
-    def take_replies(self) -> list[tuple[HomeCall, Reply]]:
+    def take_replies(self) -> list[tuple[RemoteCall, Reply]]:
         """Return what was answered since the last call."""
         found = []
         while self._replies:
@@ -80,29 +79,33 @@ class LimitHomes:
         for line in self._lines.values():
             line.close()
 
-    def _placed(self, call: HomeCall) -> list[HomeCall]:
-        if call.name:
-            home = self._pool.config.topology.view.home_of(call.name)
-            return [replace(call, partition=home)]
-        if call.slot is not None:
-            view = self._pool.config.topology.view
-            verb = flow.by_route(call.verb, view.version_for(call.slot))
-            return [replace(call, partition=view.place_of_slot(call.slot), verb=verb)]
-        if call.partition not in (EVERY, _ELSEWHERE):
-            return [call]
+    def _placed(self, call: RemoteCall) -> list[Placed]:
+        view, to = self._pool.config.topology.view, call.to
+        if isinstance(to, ToLimit):
+            return [(view.home_of(to.name), call)]
+        if isinstance(to, ToSlot):
+            verb = flow.by_route(call.verb, view.version_for(to.slot))
+            return [(view.place_of_slot(to.slot), replace(call, verb=verb))]
+        if isinstance(to, ToPartition):
+            return [(to.number, call)]
         others = self._elsewhere()
-        verbs = [call.verb] if call.partition == EVERY else []
+        verbs = [] if to.elsewhere else [call.verb]
         verbs += [ends_also(call.verb, asker) for asker in others or ()]
-        homes = self._pool.config.topology.view.homes
-        placed = [replace(call, partition=number, verb=verb) for number in homes for verb in verbs]
-        return placed if others is not None else [*placed, replace(call, partition=_ELSEWHERE)]
+        placed: list[Placed] = [
+            (number, replace(call, to=ToPartition(number), verb=verb))
+            for number in view.homes
+            for verb in verbs
+        ]
+        if others is None:
+            placed.append((None, replace(call, to=ToAll(elsewhere=True))))
+        return placed
 
-    def _server_of(self, call: HomeCall) -> str:
-        if call.partition == _ELSEWHERE:  # it has the route
+    def _server_of(self, partition: int | None) -> str:
+        if partition is None:
             return self._pool.config.topology.system
-        return self._pool.partition(call.partition).server.name
+        return self._pool.partition(partition).server.name
 
-    def _answer(self, call: HomeCall, reply: Reply) -> None:
+    def _answer(self, call: RemoteCall, reply: Reply) -> None:
         self._replies.append((call, reply))
 
 
@@ -111,19 +114,17 @@ class _Line:
 
     def __init__(self, pool: QueuePool, answer: Answer, ring: Callable[[], None]) -> None:
         self._pool, self._answer, self._ring = pool, answer, ring
-        self._waiting: deque[HomeCall] = deque()
+        self._waiting: deque[Placed] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        threading.Thread(target=self._work, name="limits", daemon=True).start()
+        threading.Thread(target=self._work, name="remote-calls", daemon=True).start()
 
-    def add(self, call: HomeCall) -> bool:
+    def add(self, placed: Placed) -> bool:
         """Queue a call; returns False if too many wait."""
         if len(self._waiting) >= _MOST:
-            self._answer(
-                call, UnavailableError("too many calls are queued for this home of limits")
-            )
+            self._answer(placed[1], UnavailableError("too many calls are queued for this server"))
             return False
-        self._waiting.append(call)
+        self._waiting.append(placed)
         return True
 
     def go(self) -> None:
@@ -146,14 +147,14 @@ class _Line:
             self._make_calls()
 
     def _make_calls(self) -> None:
-        by_place: dict[tuple[int, str], list[HomeCall]] = {}
+        by_place: dict[tuple[int | None, str], list[RemoteCall]] = {}
         while self._waiting:
-            call = self._waiting.popleft()
-            by_place.setdefault((call.partition, call.pool), []).append(call)
+            number, call = self._waiting.popleft()
+            by_place.setdefault((number, call.pool), []).append(call)
         for (number, pool), calls in by_place.items():
             replies: Sequence[Any]
             try:
-                if number == _ELSEWHERE:
+                if number is None:
                     self._pool.route.follow()
                     raise UnavailableError("the route was older than this owner until now")
                 partition = self._pool.partition(number, pool)

@@ -1,4 +1,4 @@
-"""Calls to the homes of limits are made beside the loop, whatever a server does."""
+"""Calls to other partitions are made beside the loop, whatever a server does."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from consumer.core.limits.home_call import HomeCall
-from consumer.loop import homes
-from consumer.loop.homes import LimitHomes
+from consumer.core.remote_call import Address, RemoteCall, ToAll, ToLimit, ToPartition
+from consumer.loop import remote_calls
+from consumer.loop.remote_calls import RemoteCalls
 from queuepool.errors import UnavailableError
 from queuepool.routing.slots import home_of
 from queuepool.routing.topology import build
@@ -53,7 +53,7 @@ class World:
         )
         self.elsewhere: Sequence[int | str] | None = ()
         self.followed: Sequence[int | str] | None = None  # elsewhere, once the route is read
-        self.homes = LimitHomes(pool, self._ring, lambda: self.elsewhere)
+        self.calls = RemoteCalls(pool, self._ring, lambda: self.elsewhere)
         self.heard: list[Any] = []
 
     def _ring(self) -> None:
@@ -66,7 +66,7 @@ class World:
         """Wait for so many replies in all; return them."""
 
         def enough() -> bool:
-            self.heard += [reply for _, reply in self.homes.take_replies()]
+            self.heard += [reply for _, reply in self.calls.take_replies()]
             return len(self.heard) >= replies
 
         wait_until(enough)
@@ -79,15 +79,16 @@ def world() -> Iterator[World]:
     yield made
     for server in made.servers:
         server.may.set()
-    made.homes.close()
+    made.calls.close()
 
 
-def call(name: str, text: object) -> HomeCall:
-    return HomeCall(name, Verb("ask", [str(text)], lambda r: r))
+def call(to: str | Address, text: object) -> RemoteCall:
+    address = ToLimit(to) if isinstance(to, str) else to
+    return RemoteCall(address, Verb("ask", [str(text)], lambda r: r))
 
 
 def test_replies_come_in_the_order_of_the_calls_and_ring(world: World) -> None:
-    world.homes.send([call(NAMES[0], n) for n in range(50)])
+    world.calls.send([call(NAMES[0], n) for n in range(50)])
 
     assert world.hears(50) == [str(n) for n in range(50)]
     wait_until(lambda: world.rung >= 1)  # after the reply is there
@@ -97,7 +98,7 @@ def test_replies_come_in_the_order_of_the_calls_and_ring(world: World) -> None:
 def test_a_server_that_does_not_answer_delays_no_other(world: World) -> None:
     world.servers[0].may.clear()
 
-    world.homes.send([call(NAMES[0], "late"), call(NAMES[1], "soon")])
+    world.calls.send([call(NAMES[0], "late"), call(NAMES[1], "soon")])
 
     assert world.hears(1) == ["soon"]
     world.servers[0].may.set()
@@ -107,20 +108,20 @@ def test_a_server_that_does_not_answer_delays_no_other(world: World) -> None:
 def test_a_server_that_is_down_is_an_answer(world: World) -> None:
     world.servers[0].fails = True
 
-    world.homes.send([call(NAMES[0], n) for n in range(3)])
+    world.calls.send([call(NAMES[0], n) for n in range(3)])
 
     assert all(isinstance(reply, UnavailableError) for reply in world.hears(3))
 
 
-def test_a_call_without_a_limit_goes_to_every_partition(world: World) -> None:
-    world.homes.send([call("", "end")])
+def test_a_call_to_all_goes_to_every_partition(world: World) -> None:
+    world.calls.send([call(ToAll(), "end")])
 
     assert world.hears(2) == ["end", "end"]
     assert [server.trips for server in world.servers] == [[1], [1]]
 
 
 def test_a_call_to_one_partition_goes_only_there(world: World) -> None:
-    world.homes.send([HomeCall("", Verb("end_permits", ["end"], lambda r: r), 1)])
+    world.calls.send([call(ToPartition(1), "end")])
 
     assert world.hears(1) == ["end"]
     assert [server.trips for server in world.servers] == [[], [1]]
@@ -128,28 +129,28 @@ def test_a_call_to_one_partition_goes_only_there(world: World) -> None:
 
 def test_other_places_are_named_once_the_route_was_read(world: World) -> None:
     world.elsewhere, world.followed = None, ["other"]
-    answers: list[tuple[HomeCall, Any]] = []
+    answers: list[tuple[RemoteCall, Any]] = []
 
     def heard(replies: int) -> list[Any]:
         def enough() -> bool:
-            answers.extend(world.homes.take_replies())
+            answers.extend(world.calls.take_replies())
             return len(answers) >= replies
 
         wait_until(enough)
         return sorted(str(reply) for _, reply in answers if not isinstance(reply, Exception))
 
-    world.homes.send([call("", "mine")])
+    world.calls.send([call(ToAll(), "mine")])
     assert heard(3) == ["mine", "mine"]
     (later,) = [one for one, reply in answers if isinstance(reply, UnavailableError)]
-    world.homes.send([later])
+    world.calls.send([later])
     assert heard(5) == ["mine", "mine", "other", "other"]
 
 
 def test_no_more_calls_wait_than_may(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(homes, "_MOST", 5)
+    monkeypatch.setattr(remote_calls, "_MOST", 5)
     world.servers[0].may.clear()
 
-    world.homes.send([call(NAMES[0], n) for n in range(20)])
+    world.calls.send([call(NAMES[0], n) for n in range(20)])
 
     assert len(world.hears(10)) >= 10  # those beyond what may wait, at once
     world.servers[0].may.set()
@@ -162,15 +163,15 @@ def test_no_thread_without_a_call_and_none_after_the_end(world: World) -> None:
     before = set(threading.enumerate())
 
     def started() -> list[threading.Thread]:
-        threads = (thread for thread in threading.enumerate() if thread.name == "limits")
+        threads = (thread for thread in threading.enumerate() if thread.name == "remote-calls")
         return [thread for thread in threads if thread not in before]
 
-    LimitHomes(SimpleNamespace(), lambda: None).close()  # type: ignore[arg-type]
+    RemoteCalls(SimpleNamespace(), lambda: None).close()  # type: ignore[arg-type]
     assert started() == []
-    world.homes.send([call(NAMES[0], 1)])
+    world.calls.send([call(NAMES[0], 1)])
     world.hears(1)
     assert len(started()) == 1
 
-    world.homes.close()
+    world.calls.close()
 
     wait_until(lambda: not started())
