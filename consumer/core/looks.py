@@ -5,9 +5,9 @@
 
 A look asks A_LOOK partitions, one call each; the next one goes on with the next ones. The calls go
 beside the turns (consumer.loop.remote_calls), so a server that is slow or away delays no owner of
-another one. A partition is not asked again before it has answered, nor a server for AWAY_S after one of its
-calls got no reply, or until that reply comes. An answer that comes late counts when it comes, so
-that an owner whose server or machine is slow roams nevertheless.
+another one. A partition is not asked again before it has answered, nor a server for AWAY_S after
+one of its calls got no reply, or until that reply comes. An answer that comes late counts when it
+comes, so that an owner whose server or machine is slow roams nevertheless.
 
 The partition of an owner that may live although its lease is over, as after an outage of its
 server, counts as owned (see outages); the next looks begin with what is watched.

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from queuepool.client.arguments import check_wait
 from queuepool.client.batching import ask_home
-from queuepool.client.deadlines import until
-from queuepool.client.effects import Call, Pause, Steps
+from queuepool.client.effects import Call, Steps
 from queuepool.client.flows.cancelling import cancel_all
 from queuepool.client.flows.trees import tree_of
 from queuepool.client.handles import AsyncJobHandle, JobHandle
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask, following
-from queuepool.errors import InvalidInputError, UnavailableError, WaitTimeoutError
+from queuepool.client.waiting import wait_for
+from queuepool.errors import InvalidInputError, UnavailableError
 from queuepool.errors.escaping import shown
 from queuepool.models import JobId
 from queuepool.models.flows import BatchResult, BatchState, BatchStatus, BatchTree
@@ -27,7 +25,6 @@ from queuepool.settings.config import PoolConfig
 from queuepool.verbs.flows import verbs as flow
 
 _PAGE, _AHEAD = 128, 4  # results in a page; pages asked for in one round trip
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 
 
 class _Page(NamedTuple):
@@ -72,19 +69,16 @@ class _Batch:
         return found
 
     def _wait(self, timeout_s: float) -> Steps[BatchStatus]:
-        deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
-        pause_s = _FIRST_PAUSE_S
-        while True:
-            status: BatchStatus = yield from until(deadline, self._status(self.name))
-            if status.state is not BatchState.OPEN:
-                return status
-            if time.monotonic() + pause_s > deadline:
-                raise WaitTimeoutError(
-                    f"batch {self.name} is open after {timeout_s:g} s: {status.left:,} of "
-                    f"{status.total:,} jobs have not ended"
-                )
-            yield Pause(pause_s)
-            pause_s = min(_LONGEST_PAUSE_S, pause_s * 1.5)
+        def left(status: BatchStatus) -> str:
+            jobs = f"{status.left:,} of {status.total:,} jobs"
+            return f"batch {self.name} is open: {jobs} have not ended"
+
+        return wait_for(
+            partial(self._status, self.name),
+            timeout_s,
+            has_ended=lambda status: status.state is not BatchState.OPEN,
+            left=left,
+        )
 
     def _pages(self, name: str, first: int) -> Steps[_Page]:
         """Return results of a batch from a number on."""

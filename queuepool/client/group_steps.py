@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from queuepool.client.arguments import check_wait
-from queuepool.client.deadlines import until
-from queuepool.client.effects import Pause, Steps
+from queuepool.client.effects import Steps
 from queuepool.client.endings import JobDiedError as JobDiedError  # noqa: PLC0414 - known from here
 from queuepool.client.foretelling import watched
 from queuepool.client.locating import located
 from queuepool.client.questions import ask, following
 from queuepool.client.routes import Route
 from queuepool.client.spreading import configure_whole, parts_of, whole
-from queuepool.errors import WaitTimeoutError
+from queuepool.client.waiting import wait_for
 from queuepool.errors.escaping import key_text
 from queuepool.models import Eta, GroupStatus
 from queuepool.routing.slots import key_bytes
@@ -99,23 +95,21 @@ class GroupSteps:
     ) -> Steps[GroupStatus]:
         from queuepool.client.progress_bar import progress_bar  # rich is imported only here
 
-        deadline, pause_s = math.inf, 0.005
-        if timeout_s is not None:
-            deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
-        status = yield from until(deadline, self._settled())
+        def left(status: GroupStatus) -> str:
+            go_on = "they continue to run" if status.in_flight else "they wait, none runs"
+            jobs = f"{status.left:,} of {status.total:,} jobs of group {self.partition_key!r}"
+            return f"{jobs} are left; {go_on}"
+
         with progress_bar(show, key_text(key_bytes(self.partition_key))) as draw:
-            while True:
-                draw(status)
+
+            def look() -> Steps[GroupStatus]:
+                draw(status := (yield from self._settled()))
                 if on_progress is not None:
                     on_progress(status)
-                if status.left == 0:
-                    return status
-                if time.monotonic() + pause_s > deadline:
-                    go_on = "they continue to run" if status.in_flight else "they wait, none runs"
-                    raise WaitTimeoutError(
-                        f"{status.left:,} of {status.total:,} jobs of group "
-                        f"{self.partition_key!r} are left after {timeout_s:g} s; {go_on}"
-                    )
-                yield Pause(pause_s)
-                pause_s = min(0.25, pause_s * 1.5)
-                status = yield from until(deadline, self._settled())
+                return status
+
+            return (
+                yield from wait_for(
+                    look, timeout_s, has_ended=lambda status: status.left == 0, left=left
+                )
+            )

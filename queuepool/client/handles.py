@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Generic, cast
 
-from queuepool.client.arguments import check_wait
-from queuepool.client.deadlines import until
-from queuepool.client.effects import Pause, Steps
+from queuepool.client.effects import Steps
 from queuepool.client.endings import raise_for_state
 from queuepool.client.locating import find_by_key
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask, find, following
 from queuepool.client.routes import Route
-from queuepool.errors import MovedError, WaitTimeoutError
+from queuepool.client.waiting import wait_for
+from queuepool.errors import MovedError
 from queuepool.models import EnqueueStatus, JobId, JobState, JobStatus
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.routing.views import View
@@ -21,7 +19,6 @@ from queuepool.tasks.job import R_co
 from queuepool.tasks.registry import Task
 from queuepool.verbs.producer import verbs as produce
 
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.25
 _ENDED = (JobState.DONE, JobState.DEAD, JobState.CANCELLED, JobState.EXPIRED)
 _UNKNOWN = (
     "it ended so long ago that its outcome is no longer kept, was never enqueued, or its server "
@@ -75,19 +72,12 @@ class _Handle(Generic[R_co]):
         return status
 
     def _result(self, timeout_s: float) -> Steps[R_co]:
-        deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
-        pause_s = _FIRST_PAUSE_S
-        while True:
-            status = yield from until(deadline, self._status())
-            if raise_for_state(status):
-                return self._result_of(status)
-            if time.monotonic() + pause_s > deadline:
-                outlook = _UNKNOWN if status.state is JobState.UNKNOWN else "it may still finish"
-                raise WaitTimeoutError(
-                    f"job {status.job_id} is {status.state} after {timeout_s:g} s; {outlook}"
-                )
-            yield Pause(pause_s)
-            pause_s = min(_LONGEST_PAUSE_S, pause_s * 1.5)
+        def left(status: JobStatus) -> str:
+            outlook = _UNKNOWN if status.state is JobState.UNKNOWN else "it may still finish"
+            return f"job {status.job_id} is {status.state}; {outlook}"
+
+        status = yield from wait_for(self._status, timeout_s, has_ended=raise_for_state, left=left)
+        return self._result_of(status)
 
     def _result_of(self, status: JobStatus) -> R_co:
         if self._of is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from queuepool.errors.escaping import visible
 from queuepool.models import GroupStatus
@@ -16,7 +16,7 @@ Draw = Callable[[GroupStatus], None]
 def progress_bar(show: bool | None, title: str) -> Iterator[Draw]:
     """Yield a function that draws a status on standard error, or does nothing if not shown.
 
-    show=None draws only on a terminal.
+    show=None draws only on a terminal. Nothing appears before the first status.
     """
     if not (printing.remarks_are_on_terminal() if show is None else show):
         yield lambda _status: None
@@ -35,10 +35,13 @@ def progress_bar(show: bool | None, title: str) -> Iterator[Draw]:
         TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
         TimeRemainingColumn(), TextColumn("{task.fields[extra]}"),
     )  # fmt: skip
-    with Progress(*columns, console=AsideConsole(stderr=True)) as progress:
-        bar = progress.add_task(visible(title), total=None, extra="")
+    progress = Progress(*columns, console=AsideConsole(stderr=True))
+    bar = progress.add_task(visible(title), total=None, extra="")
+    with ExitStack() as drawn:
 
         def draw(status: GroupStatus) -> None:
+            if not progress.live.is_started:
+                drawn.enter_context(progress)
             counts = {
                 "died": status.died,
                 "cancelled": status.cancelled,

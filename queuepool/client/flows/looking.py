@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
-from queuepool.client.arguments import check_wait
 from queuepool.client.batching import ask_home
-from queuepool.client.deadlines import until
-from queuepool.client.effects import Pause, Steps
+from queuepool.client.effects import Steps
 from queuepool.client.flows.homes import ask_homes
-from queuepool.errors import InvalidInputError, WaitTimeoutError
+from queuepool.client.waiting import wait_for
+from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models.flows import BatchState, BatchStatus, FlowState, FlowStatus, StepStatus
 from queuepool.protocol.graphs import Graph, GraphStep, read_graph
@@ -23,7 +22,6 @@ _STATES = {
     BatchState.CANCELLED: FlowState.CANCELLED,
     BatchState.UNKNOWN: FlowState.UNKNOWN,
 }
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 
 
 def find_flow(config: PoolConfig, name: str) -> Steps[tuple[BatchStatus, Graph | None]]:
@@ -88,17 +86,15 @@ def step_batch(config: PoolConfig, name: str, step: str) -> Steps[str]:
 
 def waited(config: PoolConfig, name: str, timeout_s: float) -> Steps[FlowStatus]:
     """Return the status of a flow once all its steps have ended. Raises WaitTimeoutError."""
-    deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
-    pause_s = _FIRST_PAUSE_S
-    while True:
-        found, _graph = yield from until(deadline, find_flow(config, name))
-        if found.state is not BatchState.OPEN:
-            return (yield from status_of(config, name))
-        if time.monotonic() + pause_s > deadline:
-            raise WaitTimeoutError(
-                f"flow {name} is still running after {timeout_s:g} s: {found.left:,} of "
-                f"{found.total:,} "
-                "steps have not ended"
-            )
-        yield Pause(pause_s)
-        pause_s = min(_LONGEST_PAUSE_S, pause_s * 1.5)
+
+    def left(found: tuple[BatchStatus, Graph | None]) -> str:
+        steps = f"{found[0].left:,} of {found[0].total:,} steps"
+        return f"flow {name} is still running: {steps} have not ended"
+
+    yield from wait_for(
+        partial(find_flow, config, name),
+        timeout_s,
+        has_ended=lambda found: found[0].state is not BatchState.OPEN,
+        left=left,
+    )
+    return (yield from status_of(config, name))

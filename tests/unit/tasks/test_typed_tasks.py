@@ -291,7 +291,7 @@ def test_a_handle_asks_without_the_key(pool: MemoryPool, registry: Registry) -> 
     assert (good.enqueue_status, named.status) == (EnqueueStatus.ACCEPTED, EnqueueStatus.ACCEPTED)
     assert (good.accepted, again.accepted) == (True, False)
     assert good.status().state is named.job_status().state is JobState.READY
-    with pytest.raises(WaitTimeoutError, match="is ready after"):
+    with pytest.raises(WaitTimeoutError, match="after .* s, job .* is ready"):
         good.result(timeout_s=0.01)
     run_jobs(pool)
     assert good.result() == named.result() == Decimal("0.25")
@@ -299,7 +299,9 @@ def test_a_handle_asks_without_the_key(pool: MemoryPool, registry: Registry) -> 
     by_id = pool.job(good.job_id)
     assert (by_id.partition, by_id.status().state, by_id.partition) == (None, JobState.DONE, 0)
     assert pool.job("nobody").cancel() is JobState.UNKNOWN
-    with pytest.raises(WaitTimeoutError, match=r"is unknown after .* s; it ended so long ago"):
+    with pytest.raises(
+        WaitTimeoutError, match=r"after .* s, job .* is unknown; it ended so long ago"
+    ):
         pool.job("nobody").result(timeout_s=0.01)
     with pytest.raises(JobDiedError, match="Division"):
         bad.result()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from queuepool import AsyncQueuePool, PoolConfig, QueuePool, UnavailableError
-from queuepool.client import deadlines
+from queuepool.client import waiting
 from queuepool.routing.topology import Topology
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer
@@ -60,7 +60,7 @@ def pool(server: Silent, config: PoolConfig) -> QueuePool:
 
 @pytest.fixture
 def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadlines, "_GRACE_S", 0.0)
+    monkeypatch.setattr(waiting, "_GRACE_S", 0.0)
 
 
 @pytest.mark.usefixtures("_no_grace")
