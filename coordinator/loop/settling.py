@@ -15,6 +15,7 @@ from queuepool.partitions.partition import Partition
 from queuepool.routing.moves import Move
 from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 
 
@@ -57,7 +58,7 @@ class Settler:
         """Release what is held in places that are no more, and forget settings of tenants."""
         for place in places:
             for tenant in self._tenants(place):
-                plain = produce.configure_tenant(
+                plain = tenants.configure(
                     tenant, hold=False, max_running=0, weight=1, version=produce.ANY_VERSION
                 )
                 self._paced(place.run, plain)
@@ -82,8 +83,8 @@ class Settler:
             self._paced(self._pool.add_to, number, source.pool)
             place = self._pool.partition(number, source.pool)
             for name in names:
-                known = self._paced(source.run, produce.tenant(name))
-                verb = produce.configure_tenant(
+                known = self._paced(source.run, tenants.find(name))
+                verb = tenants.configure(
                     name,
                     hold=known.held_ms is not None,
                     max_running=known.max_running or 0,

@@ -13,7 +13,7 @@ from queuepool.models.tenants import largest, tenant_bytes
 from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
-from queuepool.verbs.producer import verbs as produce
+from queuepool.verbs.producer import tenants
 
 _MOST_LISTED = 20
 _SUMMED = ("ready", "groups", "running", "done", "died", "cancelled", "expired")
@@ -21,7 +21,7 @@ _SUMMED = ("ready", "groups", "running", "done", "died", "cancelled", "expired")
 
 def largest_tenants(config: PoolConfig, most: int) -> Steps[list[TenantLoad]]:
     """Return the tenants that have the most ready jobs, of 20 in each partition."""
-    found = yield from ask_everywhere(config, lambda _: produce.tenants(_MOST_LISTED))
+    found = yield from ask_everywhere(config, lambda _: tenants.largest(_MOST_LISTED))
     return largest((one for some in found for one in some), min(most, _MOST_LISTED))
 
 
@@ -42,12 +42,12 @@ class _Tenant:
         name = tenant_bytes(self.name)
 
         def verb_of(view: View) -> Verb[bool]:
-            return produce.configure_tenant(name, hold=hold, version=view.version, **settings)
+            return tenants.configure(name, hold=hold, version=view.version, **settings)
 
         return any((yield from ask_everywhere(self._network.config, verb_of)))
 
     def _status(self) -> Steps[TenantStatus]:
-        verb = produce.tenant(tenant_bytes(self.name))
+        verb = tenants.find(tenant_bytes(self.name))
         known = yield from ask_everywhere(self._network.config, lambda _: verb)
         sums = {name: sum(getattr(each, name) for each in known) for name in _SUMMED}
         return TenantStatus(

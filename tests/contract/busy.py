@@ -21,7 +21,7 @@ from queuepool.verbs.operator import checkups, editing, finding, grouping
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
-from queuepool.verbs.producer import pools, relay, route
+from queuepool.verbs.producer import pools, relay, route, tenants
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.schedules import verbs as schedule
 from tests.contract import busy_batches
@@ -170,9 +170,9 @@ def busy(world: World) -> Busy:
     world.partition.run(produce.configure(b"capped", max_running=1))
     w.enqueue(world, ["held", "held-mark", "held-more"], b"held")
     world.partition.run(produce.configure(b"held", hold=True))
-    world.partition.run(produce.configure_tenant(b"tenant", weight=3, max_running=100))
+    world.partition.run(tenants.configure(b"tenant", weight=3, max_running=100))
     w.enqueue(world, ["t-held"], group_of(b"k", b"held"))
-    world.partition.run(produce.configure_tenant(b"held", hold=True))
+    world.partition.run(tenants.configure(b"held", hold=True))
     _use_limits(world)
     owned.run(admit(owned.ownership, "mail", 1, most_waiting=9))
     owned.run(own.hand_back(owned.ownership, [b"l-back"]))
@@ -352,11 +352,11 @@ def _of_applications() -> list[Verb[Any]]:
         produce.configure(b"dead", weight=2, keep_ms=60_000),
         *(produce.configure(group, hold=on) for group in (*groups, None) for on in (True, False)),
         *(produce.configure(group, max_running=1, serial=True) for group in groups),
-        *(produce.configure_tenant(b"tenant", hold=on, weight=2) for on in (True, False)),
-        produce.configure_tenant(b"held", hold=False),
-        *(produce.configure_tenant(b"tenant", max_running=most) for most in (1, 9, 0)),
-        produce.tenant(b"tenant"),
-        produce.tenants(3),
+        *(tenants.configure(b"tenant", hold=on, weight=2) for on in (True, False)),
+        tenants.configure(b"held", hold=False),
+        *(tenants.configure(b"tenant", max_running=most) for most in (1, 9, 0)),
+        tenants.find(b"tenant"),
+        tenants.largest(3),
         produce.configure(b"capped", max_running=0),
         *(produce.configure(group, tier=tier) for group in (*groups, GATED) for tier in (0, 3)),
         *(produce.tier_at_gates(group) for group in (GATED, b"heldgate")),

@@ -13,6 +13,7 @@ from queuepool.verbs import Verb
 from queuepool.verbs.operator.checkups import checkup, figures
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.limit_uses import limit_uses_text
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.world import World
@@ -125,7 +126,7 @@ def test_the_oldest_holds_are_found_and_end_with_a_release(world: World) -> None
     world.partition.run(produce.configure(b"first", hold=True))
     world.advance(60)
     world.partition.run(produce.configure(b"second", hold=True))
-    world.partition.run(produce.configure_tenant(b"acme", hold=True))
+    world.partition.run(tenants.configure(b"acme", hold=True))
 
     found = look(world)
 
@@ -136,7 +137,7 @@ def test_the_oldest_holds_are_found_and_end_with_a_release(world: World) -> None
 
     world.partition.run(produce.configure(b"first", hold=False))
     world.partition.run(produce.configure(b"second", hold=False))
-    world.partition.run(produce.configure_tenant(b"acme", hold=False))
+    world.partition.run(tenants.configure(b"acme", hold=False))
     again = look(world)
     assert again.held_group is None
     assert again.held_tenant is None

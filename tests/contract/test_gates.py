@@ -12,6 +12,7 @@ from queuepool.partitions.partition import OwnedPartition
 from queuepool.routing.slots import group_of
 from queuepool.verbs.owner import gates as at_gates
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
@@ -254,7 +255,7 @@ def test_what_is_held_is_not_admitted_and_others_are(world: World, held: str) ->
 
     def hold(on: bool) -> None:
         if held == "tenant":
-            world.partition.run(produce.configure_tenant(b"acme", hold=on))
+            world.partition.run(tenants.configure(b"acme", hold=on))
         else:
             group = group_of(b"g", b"acme") if held == "group" else None
             world.partition.run(produce.configure(group, hold=on))

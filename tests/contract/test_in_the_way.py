@@ -12,6 +12,7 @@ from queuepool.models import JobState
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.routing.slots import group_of
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.touched import Keys
@@ -62,7 +63,7 @@ def test_where_tokens_wait_it_makes_way_for_that_of_a_cancellation(server_world:
 def drained_by_one_beside_another(world: World) -> tuple[OwnedPartition, own.Claims]:
     """Two jobs of a tenant that may run one: who runs it is about to leave."""
     owned = world.own()
-    world.partition.run(produce.configure_tenant(b"acme", max_running=1))
+    world.partition.run(tenants.configure(b"acme", max_running=1))
     w.enqueue(world, ["a", "b"], TENANTS)
     claims = w.claim(owned, 1)
     assert claims.ids == [b"a"]

@@ -7,6 +7,7 @@ import pytest
 from queuepool.models.groups import Best, GroupLoad, GroupOrder
 from queuepool.routing.slots import group_of
 from queuepool.verbs.operator import grouping
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.world import World
@@ -47,7 +48,7 @@ def fill(world: World) -> dict[bytes, int]:
             name = group_of(b"k%d" % n, tenant)
             sizes[name] = n + 1
             w.enqueue(world, w.names(f"{tenant.decode()}-{n}-", n + 1), name)
-    world.partition.run(produce.configure_tenant(b"other", hold=True))
+    world.partition.run(tenants.configure(b"other", hold=True))
     w.claim(world.own(), 8)  # which meets the holds
     w.enqueue(world, w.names("later", 7), b"delayed", delay_ms=60_000)
     return sizes | {b"delayed": 7}
@@ -141,7 +142,7 @@ def test_a_large_group_is_found_among_very_many_delayed_jobs(server_world: World
 
 def test_turns_of_a_tenant_with_a_seat_and_a_hold_are_to_be_looked_at_once(world: World) -> None:
     w.enqueue(world, ["a"], group_of(b"k", b"acme"))
-    world.partition.run(produce.configure_tenant(b"acme", hold=True))
+    world.partition.run(tenants.configure(b"acme", hold=True))
 
     following = [next(parts(world, look=look)).following for look in range(1, 15)]
 

@@ -13,6 +13,7 @@ from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.moves import batches as carry
 from queuepool.verbs.moves import verbs as move
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.batches import BATCH, DAY_MS, open_batch
@@ -136,7 +137,7 @@ def test_what_stands_in_the_place_of_a_batch_makes_way_when_it_comes(
 
 def test_each_list_has_nothing_of_another(pair: Pair) -> None:
     here = pair.a.partition
-    here.run(produce.configure_tenant(b"acme", weight=3))
+    here.run(tenants.configure(b"acme", weight=3))
     w.enqueue(pair.a, ["other"], b"other")
     w.enqueue(pair.a, ["a"])
     open_batch(pair.a, 0, seal=False)

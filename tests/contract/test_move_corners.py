@@ -10,6 +10,7 @@ from coordinator.core.moves.copying import Side
 from queuepool.models.jobs import Replayed
 from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
@@ -213,7 +214,7 @@ def test_jobs_that_name_limits_wait_at_their_gate_there(pair: Pair) -> None:
 
 
 def test_lists_of_tenants_and_of_frozen_groups_have_nothing_else(pair: Pair) -> None:
-    pair.a.partition.run(produce.configure_tenant(b"acme", weight=3))
+    pair.a.partition.run(tenants.configure(b"acme", weight=3))
     w.enqueue(pair.a, ["other"], b"other")
     w.enqueue(pair.a, ["a"])
     pair.freeze(b"g")

@@ -14,6 +14,7 @@ from queuepool.verbs import Verb
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.moves import verbs as move
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.relay import relay
 from queuepool.verbs.schedules import verbs as schedule
@@ -40,7 +41,7 @@ CALLS: dict[str, Callable[[int], Verb[Any]]] = {
     "cancel_group": lambda v: produce.cancel_group(b"g", b"start", v),
     "configure": lambda v: produce.configure(b"g", hold=True, version=v),
     "configure the partition": lambda v: produce.configure(None, hold=True, version=v),
-    "configure_tenant": lambda v: produce.configure_tenant(b"acme", weight=3, version=v),
+    "configure_tenant": lambda v: tenants.configure(b"acme", weight=3, version=v),
 }
 
 

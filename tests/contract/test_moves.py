@@ -19,6 +19,7 @@ from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.operator import editing
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.conftest import check_invariants
@@ -429,8 +430,8 @@ def test_frozen_groups_are_listed_with_their_slots_also_without_jobs(pair: Pair)
 
 
 def test_tenants_with_settings_are_listed(pair: Pair) -> None:
-    pair.run(Side.A, produce.configure_tenant(b"acme", weight=3))
-    pair.run(Side.A, produce.configure_tenant(b"other", hold=True))
+    pair.run(Side.A, tenants.configure(b"acme", weight=3))
+    pair.run(Side.A, tenants.configure(b"other", hold=True))
 
     cursor, found = pair.run(Side.A, move.tenants())
     assert (cursor, sorted(found)) == (b"0", [b"acme", b"other"])

@@ -12,6 +12,7 @@ from queuepool.partitions.partition import OwnedPartition
 from queuepool.routing.slots import group_of
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.test_probes import Monitor
@@ -54,7 +55,7 @@ def enqueue(
     if configured:
         world.partition.run(produce.configure(group, **configured))
     if bounded:
-        world.partition.run(produce.configure_tenant(b"tenant", **bounded))
+        world.partition.run(tenants.configure(b"tenant", **bounded))
     world.advance(1)
 
 

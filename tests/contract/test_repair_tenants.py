@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from queuepool.routing.slots import group_of
-from queuepool.verbs.producer import verbs as produce
+from queuepool.verbs.producer import tenants
 from tests.contract import world as w
 from tests.contract.test_capped import configure
 from tests.contract.test_hold import hold
@@ -23,7 +23,7 @@ def test_what_a_capped_group_lets_run_counts_for_its_tenant(world: World) -> Non
     assert world.partition.audit().clean
     assert world.partition.audit(repair=True).clean
 
-    world.partition.run(produce.configure_tenant(b"t", max_running=9))
+    world.partition.run(tenants.configure(b"t", max_running=9))
     assert world.partition.observe().backlog == 5
 
 
@@ -101,7 +101,7 @@ def test_a_bounded_tenant_starts_nothing_beside_running_jobs_that_were_not_count
     server_world: World,
 ) -> None:
     fill(server_world, "t", 5)
-    server_world.partition.run(produce.configure_tenant(b"t", max_running=2))
+    server_world.partition.run(tenants.configure(b"t", max_running=2))
     assert claimed(server_world, 9) == {"t": 2}
     server_world.client.hset(server_world.partition.key + b":tn:t", "run", 0)
 

@@ -8,6 +8,7 @@ from queuepool.models import TenantStatus
 from queuepool.routing.slots import group_of
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
@@ -18,7 +19,7 @@ from tests.contract.world import World
 
 
 def bound(world: World, tenant: str, most: int) -> bool:
-    return world.partition.run(produce.configure_tenant(tenant.encode(), max_running=most))
+    return world.partition.run(tenants.configure(tenant.encode(), max_running=most))
 
 
 def backlog(world: World) -> tuple[int, int]:
@@ -326,11 +327,11 @@ def test_the_tenants_with_the_most_ready_jobs_are_told(world: World) -> None:
     for name, jobs in (("a", 2), ("b", 2)):
         w.enqueue(world, w.names(f"{name}-later-", jobs), group_of(b"later", name.encode()))
 
-    found = world.partition.run(produce.tenants(3))
+    found = world.partition.run(tenants.largest(3))
 
     told = [(one.name, one.ready, one.running, one.held_ms is not None) for one in found]
     assert told == [("d", 4, 1, False), ("c", 3, 0, True), ("a", 2, 2, False)]
-    assert len(world.partition.run(produce.tenants(20))) == 4
+    assert len(world.partition.run(tenants.largest(20))) == 4
 
 
 def test_a_claim_asks_for_no_more_of_a_tenant_that_has_no_room_left(world: World) -> None:

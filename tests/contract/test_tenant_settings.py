@@ -8,6 +8,7 @@ import pytest
 
 from queuepool.models import TenantStatus
 from queuepool.routing.slots import group_of
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
@@ -16,15 +17,15 @@ from tests.contract.world import World
 
 
 def hold(world: World, tenant: str, *, on: bool = True) -> bool:
-    return world.partition.run(produce.configure_tenant(tenant.encode(), hold=on))
+    return world.partition.run(tenants.configure(tenant.encode(), hold=on))
 
 
 def weigh(world: World, tenant: str, weight: int) -> bool:
-    return world.partition.run(produce.configure_tenant(tenant.encode(), weight=weight))
+    return world.partition.run(tenants.configure(tenant.encode(), weight=weight))
 
 
 def status(world: World, tenant: str) -> TenantStatus:
-    return world.partition.run(produce.tenant(tenant.encode()))
+    return world.partition.run(tenants.find(tenant.encode()))
 
 
 def counts(world: World) -> tuple[int, int]:

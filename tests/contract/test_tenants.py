@@ -9,6 +9,7 @@ import pytest
 from queuepool.errors import InvalidInputError
 from queuepool.routing.slots import group_of
 from queuepool.testing.server import MemoryServer
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
@@ -232,7 +233,7 @@ def test_a_repair_does_not_count_what_runs_of_tenants_beyond_a_thousand(
     fill(server_world, "t", 6, jobs=200)
     owned = server_world.own()
     record = server_world.partition.key + b":tn:t"
-    server_world.partition.run(produce.configure_tenant(b"t", max_running=5000))
+    server_world.partition.run(tenants.configure(b"t", max_running=5000))
     while w.claim(owned, 200).ids:
         pass
     assert server_world.client.hget(record, "run") == b"1200"

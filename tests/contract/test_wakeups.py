@@ -11,6 +11,7 @@ from queuepool.routing.slots import group_of
 from queuepool.testing import MemoryServer
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.batches import BATCH, finish, open_batch, relay
@@ -134,7 +135,7 @@ def test_a_batch_that_is_complete_when_it_is_sealed_wakes_the_owner(world: World
 def test_room_for_a_bounded_tenant_wakes_the_owner(world: World) -> None:
     owned = world.own()
     w.enqueue(world, ["a", "b"], group_of(b"k", b"t"))
-    world.partition.run(produce.configure_tenant(b"t", max_running=1))
+    world.partition.run(tenants.configure(b"t", max_running=1))
     claims = w.claim(owned)
     assert w.claim(owned).ids == []  # it leaves its ring
     forget_tokens(world)

@@ -14,6 +14,7 @@ from queuepool.errors import QueuePoolError
 from queuepool.routing.slots import home_of
 from queuepool.verbs import Verb
 from queuepool.verbs.limits import verbs as limits
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.simulation.extras import Change
 from tests.simulation.ledger import Ledger
@@ -83,7 +84,7 @@ class Operators(Process):
 
     def _verb(self, change: Change) -> Verb[Any]:
         if isinstance(change.target, str):
-            return produce.configure_tenant(change.target.encode(), **change.settings)
+            return tenants.configure(change.target.encode(), **change.settings)
         group = None if change.target is None else self._extras.name_of(change.target)
         return produce.configure(group, **change.settings)
 

@@ -10,6 +10,7 @@ from hypothesis.stateful import initialize, precondition, rule
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from tests.property.model import ending, enqueueing, holding, owning
 from tests.property.model.flows import BatchesMachine
@@ -213,7 +214,7 @@ class PartitionMachine(BatchesMachine):
         weight=st.sampled_from((None, None, 1, 3)),
     )
     def configure_tenant(self, on: bool | None, most: int | None, weight: int | None) -> None:
-        verb = produce.configure_tenant(TENANT, hold=on, max_running=most, weight=weight)
+        verb = tenants.configure(TENANT, hold=on, max_running=most, weight=weight)
         assert self.run(verb) == enqueueing.configure_tenant(self.state, TENANT, on, most, weight)
 
     @rule(task=st.sampled_from(TASKS), on=st.sampled_from((False, True)))

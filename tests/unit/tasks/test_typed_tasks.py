@@ -291,7 +291,7 @@ def test_a_handle_asks_without_the_key(pool: MemoryPool, registry: Registry) -> 
     assert (good.enqueue_status, named.status) == (EnqueueStatus.ACCEPTED, EnqueueStatus.ACCEPTED)
     assert (good.accepted, again.accepted) == (True, False)
     assert good.status().state is named.job_status().state is JobState.READY
-    with pytest.raises(WaitTimeoutError, match="after .* s, job .* is ready"):
+    with pytest.raises(WaitTimeoutError, match=r"after .* s, job .* is ready"):
         good.result(timeout_s=0.01)
     run_jobs(pool)
     assert good.result() == named.result() == Decimal("0.25")

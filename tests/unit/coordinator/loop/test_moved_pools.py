@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from queuepool.verbs.moves import verbs as move
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.verbs import ANY_VERSION
 from tests.unit.coordinator.loop.moving import Queue
@@ -43,7 +44,7 @@ def all_is_held(queue: Queue) -> None:
     queue.ops.route.read()
     for place in queue.ops.places():
         if place.pool == "video":
-            assert place.run(produce.tenant(b"acme")).held_ms is not None, place.name
+            assert place.run(tenants.find(b"acme")).held_ms is not None, place.name
             assert "other" in place.observe().held_tasks, place.name
 
 

@@ -16,6 +16,7 @@ from queuepool.routing.slots import slot_of
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.verbs import ANY_VERSION
 from tests.contract import world as w
@@ -268,9 +269,9 @@ def test_new_partitions_know_the_settings_of_tenants(queue: Queue) -> None:
     queue.ops.route.read()
     for number in (2, 3):
         place = queue.ops.partition(number)
-        acme = place.run(produce.tenant(b"acme"))
+        acme = place.run(tenants.find(b"acme"))
         assert (acme.weight, acme.max_running, acme.held_ms) == (3, 2, None)
-        assert place.run(produce.tenant(b"other")).held_ms
+        assert place.run(tenants.find(b"other")).held_ms
 
 
 def test_what_came_by_no_route_is_found_where_it_is(queue: Queue) -> None:

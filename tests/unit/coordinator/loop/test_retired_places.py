@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from queuepool.routing.moves import asked_to
+from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.verbs import ANY_VERSION
 from tests.unit.coordinator.loop.moving import Queue
@@ -29,7 +30,7 @@ def hold(queue: Queue, number: int, *, on: bool) -> None:
 def known(queue: Queue, number: int) -> tuple[object, ...]:
     queue.ops.route.read()
     place = queue.ops.partition(number)
-    state, tenant = place.observe(), place.run(produce.tenant(b"acme"))
+    state, tenant = place.observe(), place.run(tenants.find(b"acme"))
     held = tenant.held_ms is not None
     return held, tenant.max_running, dict(state.held_tasks), state.held_ms
 
