@@ -6,7 +6,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol.batches import home_of_batch, membership_of
 from queuepool.routing.slots import partition_of
-from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.flows import telling
 
 
 def tell(pool: QueuePool, owned: OwnedPartition) -> bool:
@@ -14,7 +14,7 @@ def tell(pool: QueuePool, owned: OwnedPartition) -> bool:
     told: list[bytes] = []
     any_told = False
     while True:
-        page = owned.run(flow.untold(owned.ownership, told=told))
+        page = owned.run(telling.untold(owned.ownership, told=told))
         if not page.notes:
             return any_told
         any_told, told = True, [note.entry for note in page.notes]
@@ -25,14 +25,14 @@ def tell(pool: QueuePool, owned: OwnedPartition) -> bool:
             slot, name = home_of_batch(job.batch)
             number = partition_of(slot, pool.config.topology.partitions)
             end = (job.batch, job.number, note.end, note.stamp, note.text)
-            pool.partition(number, name).run(flow.note_ends([end]))
+            pool.partition(number, name).run(telling.note_ends([end]))
 
 
 def tend(owned: OwnedPartition) -> bool:
     """Conclude the batches of an owned partition; return whether a continuation moved."""
     moved = False
     while True:
-        tended = owned.run(flow.tend_batches(owned.ownership))
+        tended = owned.run(telling.tend_batches(owned.ownership))
         moved = moved or tended.fired + tended.failed > 0
         if tended.next_due_ms != 0:
             return moved

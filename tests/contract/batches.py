@@ -8,6 +8,7 @@ from queuepool.models.flows import BatchResult, BatchStatus, OnFailure
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.protocol.batches import membership_of
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
@@ -82,26 +83,26 @@ def finish(owned: OwnedPartition, claims: own.Claims, *places: int) -> None:
     owned.run(own.finish_stray(owned.ownership, jobs))
 
 
-def notes(owned: OwnedPartition) -> list[flow.Note]:
-    return list(owned.run(flow.untold(owned.ownership)).notes)
+def notes(owned: OwnedPartition) -> list[telling.Note]:
+    return list(owned.run(telling.untold(owned.ownership)).notes)
 
 
-def tell(owned: OwnedPartition, some: Sequence[flow.Note]) -> int:
+def tell(owned: OwnedPartition, some: Sequence[telling.Note]) -> int:
     """Tell the batch, and nobody that it was told."""
     ends = []
     for note in some:
         job = membership_of(note.job_id)
         assert job is not None
         ends.append((job.batch, job.number, note.end, note.stamp, note.text))
-    return owned.run(flow.note_ends(ends))
+    return owned.run(telling.note_ends(ends))
 
 
 def relay(owned: OwnedPartition) -> None:
     """Tell all ends, forget them, and conclude what is complete."""
     some = notes(owned)
     tell(owned, some)
-    owned.run(flow.untold(owned.ownership, told=[note.entry for note in some]))
-    owned.run(flow.tend_batches(owned.ownership))
+    owned.run(telling.untold(owned.ownership, told=[note.entry for note in some]))
+    owned.run(telling.tend_batches(owned.ownership))
 
 
 def has_started(owned: OwnedPartition, batch: str = BATCH) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.verbs import Verb
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.moves import batches as carry
 from queuepool.verbs.owner import verbs as own
@@ -37,7 +38,7 @@ def fill(world: World, owned: OwnedPartition, group: bytes) -> None:
     world.partition.run(flow.grow_batch(GOES_ON, "0:0", 2))
     told = [(name, 0, b"d", b"0" * 11, b"1") for name in (COMPLETE, OLD)]
     told += [(OLD, 200, b"d", b"0" * 11, b"1")]
-    world.partition.run(flow.note_ends([*told, (LATE, 0, b"x", b"0" * 11, b"{}")]))
+    world.partition.run(telling.note_ends([*told, (LATE, 0, b"x", b"0" * 11, b"{}")]))
     world.partition.run(flow.cancel_batch(OLD))
     world.partition.run(_open(STEP, DAY_MS, part="s", tells=[f"{GATE}~0"]))
     world.partition.run(_open(GATE, DAY_MS, part="g"))
@@ -74,12 +75,12 @@ def of_owners(ownership: own.Ownership, stale: own.Ownership) -> list[Verb[Any]]
         (name, n, end, b"f" * 11, b"1") for name in (GOES_ON, LATE, STEP) for n, end in _numbered()
     ]
     return [
-        flow.note_ends(told),
-        flow.untold(ownership),
-        flow.untold(ownership, told=[b"1-1"]),
-        flow.untold(stale),
-        flow.tend_batches(ownership),
-        flow.tend_batches(stale),
+        telling.note_ends(told),
+        telling.untold(ownership),
+        telling.untold(ownership, told=[b"1-1"]),
+        telling.untold(stale),
+        telling.tend_batches(ownership),
+        telling.tend_batches(stale),
     ]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from queuepool.models import JobState
 from queuepool.models.flows import BatchState, EndOf, OnFailure
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.operator.editing import edit, hasten
@@ -62,7 +63,7 @@ def test_fail_buries_the_continuation_with_the_list_of_what_failed(world: World)
 
     owned.run(own.end_cancelled(owned.ownership, [claims.ids[2]]))
     tell(owned, notes(owned))
-    tended = owned.run(flow.tend_batches(owned.ownership))
+    tended = owned.run(telling.tend_batches(owned.ownership))
 
     assert (tended.fired, tended.failed) == (0, 1)
     assert not has_started(owned)
@@ -102,7 +103,7 @@ def test_errors_of_the_first_thousand_that_fail_are_kept(world: World) -> None:
     world.own()
     open_batch(world, 0, seal=False)
     told = [(BATCH, n, b"x", b"%011x" % n, b'{"reason":"failed"}') for n in range(1001)]
-    assert world.partition.run(flow.note_ends(told)) == 1001
+    assert world.partition.run(telling.note_ends(told)) == 1001
     world.partition.run(flow.seal_batch(BATCH, 1001))
 
     found = results(world)
@@ -331,10 +332,10 @@ def test_a_batch_that_is_enqueued_in_part_has_the_results_so_far(
 
 def test_the_owner_knows_when_the_next_batch_is_due(world: World) -> None:
     owned = world.own()
-    assert owned.run(flow.tend_batches(owned.ownership)).next_due_ms is None
+    assert owned.run(telling.tend_batches(owned.ownership)).next_due_ms is None
     open_batch(world, 1, deadline_ms=60_000)
 
-    due_ms = owned.run(flow.tend_batches(owned.ownership)).next_due_ms
+    due_ms = owned.run(telling.tend_batches(owned.ownership)).next_due_ms
 
     assert due_ms is not None
     assert 50_000 < due_ms <= 60_000

@@ -7,6 +7,7 @@ import pytest
 from queuepool.models import JobState
 from queuepool.models.flows import BatchState, EndOf
 from queuepool.verbs import Verb
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator.editing import hasten
 from queuepool.verbs.owner import verbs as own
@@ -40,7 +41,7 @@ def test_a_batch_whose_jobs_end_before_it_is_sealed_is_complete_then(world: Worl
     assert world.partition.run(flow.seal_batch(BATCH, 2)) == 1
     assert world.partition.run(flow.seal_batch(BATCH, 2)) == 0
     assert world.partition.run(flow.seal_batch(BATCH, 3)) == -1
-    owned.run(flow.tend_batches(owned.ownership))
+    owned.run(telling.tend_batches(owned.ownership))
 
     assert has_started(owned)
     assert world.partition.run(flow.seal_batch(BATCH, 2)) is BatchState.FIRED
@@ -49,7 +50,7 @@ def test_a_batch_whose_jobs_end_before_it_is_sealed_is_complete_then(world: Worl
 def test_a_batch_without_jobs_is_complete(world: World) -> None:
     owned = world.own()
     open_batch(world, 0)
-    owned.run(flow.tend_batches(owned.ownership))
+    owned.run(telling.tend_batches(owned.ownership))
 
     assert has_started(owned)
 
@@ -204,12 +205,12 @@ def test_a_batch_is_forgotten_with_its_results_once_its_continuation_has_ended(
     w.promote(owned)
     last = w.claim(owned)
     world.advance(2 * DAY_MS / 1000)
-    tended = owned.run(flow.tend_batches(owned.ownership))
+    tended = owned.run(telling.tend_batches(owned.ownership))
     assert (tended.forgotten, tended.next_due_ms) == (0, DAY_MS)  # its continuation still runs
     w.finish(owned, last)
     world.advance(2 * DAY_MS / 1000)
 
-    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 1
+    assert owned.run(telling.tend_batches(owned.ownership)).forgotten == 1
 
     assert status(world).state is BatchState.UNKNOWN
     assert results(world) == []
@@ -225,7 +226,7 @@ def test_a_batch_that_grows_before_the_owner_looks_at_it_goes_on(world: World) -
     tell(owned, notes(owned))  # it is complete, and due
     world.partition.run(flow.grow_batch(BATCH, "0:1", 1))
 
-    tended = owned.run(flow.tend_batches(owned.ownership))
+    tended = owned.run(telling.tend_batches(owned.ownership))
 
     assert (tended.fired, status(world).state) == (0, BatchState.OPEN)
     assert tended.next_due_ms is not None
@@ -243,7 +244,7 @@ def test_results_are_kept_for_their_time_also_when_the_continuation_has_ended(
     w.promote(owned)
     w.finish(owned, w.claim(owned))
 
-    tended = owned.run(flow.tend_batches(owned.ownership))
+    tended = owned.run(telling.tend_batches(owned.ownership))
 
     assert tended.next_due_ms is not None
     assert (tended.forgotten, tended.next_due_ms > DAY_MS - 60_000) == (0, True)
@@ -259,7 +260,7 @@ def test_a_continuation_that_runs_already_is_not_let_go_again(world: World) -> N
     finish(owned, claims)
     tell(owned, notes(owned))
 
-    assert owned.run(flow.tend_batches(owned.ownership)).fired == 0
+    assert owned.run(telling.tend_batches(owned.ownership)).fired == 0
     assert status(world).state is BatchState.FIRED
     assert w.book(owned) == [BATCH.encode()]
     assert world.partition.observe().delayed == 0
@@ -271,11 +272,11 @@ def test_a_very_large_batch_is_forgotten_bit_by_bit(server_world: World) -> None
     open_batch(world, 0, seal=False)
     world.partition.run(produce.cancel(BATCH))
     told = [(BATCH, 0, b"d", b"0" * 11, b"1"), (BATCH, 1, b"x", b"0" * 11, b"{}")]
-    world.partition.run(flow.note_ends([*told, (BATCH, last, b"d", b"0" * 11, b"1")]))
+    world.partition.run(telling.note_ends([*told, (BATCH, last, b"d", b"0" * 11, b"1")]))
     world.partition.run(flow.cancel_batch(BATCH))
     world.advance(DAY_MS / 1000 + 1)
 
-    tended = [owned.run(flow.tend_batches(owned.ownership)) for _ in range(2)]
+    tended = [owned.run(telling.tend_batches(owned.ownership)) for _ in range(2)]
 
     assert [(each.forgotten, each.next_due_ms) for each in tended] == [(0, 0), (1, None)]
     assert world.client.keys(world.partition.key + b":b*") == []
@@ -287,15 +288,15 @@ def test_an_end_that_comes_while_a_batch_is_being_forgotten_leaves_nothing_behin
     owned, world = server_world.own(), server_world
     open_batch(world, 0)
     world.partition.run(produce.cancel(BATCH))
-    owned.run(flow.tend_batches(owned.ownership))
+    owned.run(telling.tend_batches(owned.ownership))
     assert status(world).state is BatchState.FIRED
     told = [(BATCH, n, b"d", b"0" * 11, b"1") for n in (0, 128 * 201)]
-    assert world.partition.run(flow.note_ends(told)) == 2
+    assert world.partition.run(telling.note_ends(told)) == 2
     world.advance(DAY_MS / 1000 + 1)
-    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 0
+    assert owned.run(telling.tend_batches(owned.ownership)).forgotten == 0
 
-    assert world.partition.run(flow.note_ends([(BATCH, 1, b"d", b"0" * 11, b"1")])) == 0
-    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 1
+    assert world.partition.run(telling.note_ends([(BATCH, 1, b"d", b"0" * 11, b"1")])) == 0
+    assert owned.run(telling.tend_batches(owned.ownership)).forgotten == 1
     assert world.client.keys(world.partition.key + b":b*") == []
 
 
@@ -378,9 +379,9 @@ def test_an_unknown_batch_cannot_be_cancelled_and_a_cancelled_one_is_forgotten_i
     assert world.partition.run(flow.cancel_batch(BATCH))[0] is BatchState.OPEN
 
     world.advance(DAY_MS / 1000 - 60)
-    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 0
+    assert owned.run(telling.tend_batches(owned.ownership)).forgotten == 0
     world.advance(120)
-    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 1
+    assert owned.run(telling.tend_batches(owned.ownership)).forgotten == 1
 
 
 def test_continuations_that_are_let_go_are_counted(world: World) -> None:
@@ -388,7 +389,7 @@ def test_continuations_that_are_let_go_are_counted(world: World) -> None:
     open_batch(world, 0)
     open_batch(world, 0, batch="AAcccccccccccc")
 
-    assert owned.run(flow.tend_batches(owned.ownership)).fired == 2
+    assert owned.run(telling.tend_batches(owned.ownership)).fired == 2
 
 
 def test_a_page_of_results_ends_with_the_one_that_exceeds_its_bytes(world: World) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from queuepool.models import JobState
 from queuepool.models.flows import BatchState, OnFailure
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator.editing import hasten
 from queuepool.verbs.producer import verbs as produce
@@ -41,7 +42,7 @@ def test_a_continuation_that_is_stored_late_is_let_go_or_dies_soon(
     owned = world.own()
     _define(world, on_failure)
     world.advance(late_s)
-    before = owned.run(flow.tend_batches(owned.ownership))
+    before = owned.run(telling.tend_batches(owned.ownership))
     assert (before.fired, before.failed, before.forgotten) == (0, 0, 0)
     assert status(world).state is BatchState.OPEN
     assert before.next_due_ms is not None
@@ -49,7 +50,7 @@ def test_a_continuation_that_is_stored_late_is_let_go_or_dies_soon(
 
     _store(world)
     world.advance(before.next_due_ms / 1000 + 0.1)
-    after = owned.run(flow.tend_batches(owned.ownership))
+    after = owned.run(telling.tend_batches(owned.ownership))
 
     failed = on_failure == "fail"
     assert (after.fired, after.failed) == (not failed, failed)
@@ -64,7 +65,7 @@ def test_a_batch_whose_continuation_is_never_stored_is_forgotten(world: World) -
     looks, forgotten, passed_s = 0, 0, 61.0
     world.advance(passed_s)
     while not forgotten:
-        tended = owned.run(flow.tend_batches(owned.ownership))
+        tended = owned.run(telling.tend_batches(owned.ownership))
         looks, forgotten = looks + 1, tended.forgotten
         if tended.next_due_ms is not None:
             passed_s += tended.next_due_ms / 1000 + 0.1

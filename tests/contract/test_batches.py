@@ -8,7 +8,7 @@ from queuepool.errors import FencedError
 from queuepool.models import JobState
 from queuepool.models.flows import BatchState, EndOf
 from queuepool.protocol import codec
-from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.flows import telling
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
@@ -100,7 +100,7 @@ def test_jobs_of_no_batch_tell_nothing(world: World) -> None:
     w.bury(owned, [b"b"])
     owned.run(own.end_cancelled(owned.ownership, [b"c"]))
 
-    assert owned.run(flow.untold(owned.ownership)) == flow.Untold(0, ())
+    assert owned.run(telling.untold(owned.ownership)) == telling.Untold(0, ())
 
 
 def test_an_end_that_is_told_again_counts_once(world: World) -> None:
@@ -110,7 +110,7 @@ def test_an_end_that_is_told_again_counts_once(world: World) -> None:
     told = notes(owned)
 
     news = [tell(owned, told) for _ in range(3)]
-    owned.run(flow.tend_batches(owned.ownership))
+    owned.run(telling.tend_batches(owned.ownership))
 
     assert news == [1, 0, 0]
     assert (status(world).done, status(world).left) == (1, 1)
@@ -139,7 +139,7 @@ def test_a_continuation_starts_once_however_often_its_batch_is_tended(world: Wor
     assert has_started(owned)
 
     tell(owned, told)
-    tended = owned.run(flow.tend_batches(owned.ownership))
+    tended = owned.run(telling.tend_batches(owned.ownership))
 
     assert (tended.fired, has_started(owned)) == (0, False)
     assert world.partition.status(BATCH).state is JobState.IN_FLIGHT
@@ -161,7 +161,7 @@ def test_an_end_stays_until_it_is_known_to_be_told(world: World) -> None:
     finish(owned, w.claim(owned))
     first, second, third = notes(owned)
 
-    page = owned.run(flow.untold(owned.ownership, after=first.entry, told=[second.entry]))
+    page = owned.run(telling.untold(owned.ownership, after=first.entry, told=[second.entry]))
 
     assert (page.left, [note.entry for note in page.notes]) == (2, [third.entry])
     assert [note.entry for note in notes(owned)] == [first.entry, third.entry]
@@ -176,7 +176,7 @@ def test_a_page_of_ends_is_bounded_by_bytes(world: World) -> None:
     jobs = [(i, stamp, 0, large) for i, stamp in zip(claims.ids, stamps, strict=True)]
     owned.run(own.finish_stray(owned.ownership, jobs))
 
-    page = owned.run(flow.untold(owned.ownership))
+    page = owned.run(telling.untold(owned.ownership))
 
     assert (page.left, len(page.notes)) == (3, 2)
 
@@ -188,8 +188,8 @@ def test_no_other_process_reads_or_forgets_ends(world: World) -> None:
     stale = own.Ownership(0, "stale", 1)
 
     with pytest.raises(FencedError):
-        world.partition.run(flow.untold(stale))
+        world.partition.run(telling.untold(stale))
     with pytest.raises(FencedError):
-        world.partition.run(flow.tend_batches(stale))
+        world.partition.run(telling.tend_batches(stale))
 
     assert len(notes(owned)) == 1

@@ -8,6 +8,7 @@ from queuepool.models import JobState
 from queuepool.models.flows import BatchState, EndOf, OnFailure
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol.graphs import encode_steps
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.producer import verbs as produce
@@ -53,8 +54,8 @@ def relay(owned: OwnedPartition) -> list[bytes]:
     while some := notes(owned):
         told += [note.end for note in some if GATE in note.job_id or OTHER in note.job_id]
         tell(owned, some)
-        owned.run(flow.untold(owned.ownership, told=[note.entry for note in some]))
-    owned.run(flow.tend_batches(owned.ownership))
+        owned.run(telling.untold(owned.ownership, told=[note.entry for note in some]))
+    owned.run(telling.tend_batches(owned.ownership))
     return told
 
 
@@ -87,7 +88,7 @@ def test_a_flow_is_done_when_its_steps_are(world: World) -> None:
     finish(owned, w.claim(owned))
     tell(owned, notes(owned))
     assert status(world, FLOW).state is BatchState.OPEN
-    owned.run(flow.untold(owned.ownership, told=[note.entry for note in notes(owned)[:1]]))
+    owned.run(telling.untold(owned.ownership, told=[note.entry for note in notes(owned)[:1]]))
 
     tell(owned, notes(owned))
 
@@ -101,7 +102,7 @@ def test_the_owner_is_woken_to_pass_an_outcome_on(world: World) -> None:
     open_step(world, 1)
     finish(owned, w.claim(owned))
     ends = notes(owned)
-    owned.run(flow.untold(owned.ownership, told=[note.entry for note in ends]))
+    owned.run(telling.untold(owned.ownership, told=[note.entry for note in ends]))
     forget_tokens(world)
 
     tell(owned, ends)
@@ -226,7 +227,7 @@ def test_a_dead_job_that_runs_again_adds_jobs_before_its_return_is_noted(
     [back] = notes(owned)
     w.enqueue(world, [child])
     if noted == "child":  # as from another partition, whose owner is faster
-        owned.run(flow.untold(owned.ownership, told=[back.entry]))
+        owned.run(telling.untold(owned.ownership, told=[back.entry]))
         finish(owned, w.claim(owned))
         assert relay(owned) == []
         tell(owned, [back])
@@ -295,11 +296,11 @@ def test_a_step_is_forgotten_when_its_time_is_over(world: World, ended: bool) ->
     if ended:
         finish(owned, claims)
         relay(owned)
-    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 0
+    assert owned.run(telling.tend_batches(owned.ownership)).forgotten == 0
 
     world.advance(2 * DAY_MS / 1000 + 1)
 
-    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 1
+    assert owned.run(telling.tend_batches(owned.ownership)).forgotten == 1
     assert status(world, STEP).state is BatchState.UNKNOWN
     if not ended:
         finish(owned, claims)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from queuepool.protocol import codec
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
@@ -46,9 +47,9 @@ def run(world: World, *, in_batch: bool) -> tuple[int, int]:
         jobs = [(i, s, 0, b"%d" % (n + ended)) for n, (i, s) in enumerate(_pairs(claims, stamps))]
         owned.run(own.finish_stray(owned.ownership, jobs))
         if in_batch:
-            page = owned.run(flow.untold(owned.ownership))
+            page = owned.run(telling.untold(owned.ownership))
             tell(owned, page.notes)
-            owned.run(flow.untold(owned.ownership, told=[note.entry for note in page.notes]))
+            owned.run(telling.untold(owned.ownership, told=[note.entry for note in page.notes]))
         assert claims.ids, f"only {ended} of {JOBS} are there to be claimed"
         ended += len(claims.ids)
         w._HELD.clear()  # what tests remember of claims

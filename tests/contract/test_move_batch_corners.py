@@ -9,6 +9,7 @@ import pytest
 from coordinator.core.moves.copying import Side, copying_batch
 from queuepool.models.flows import BatchState
 from queuepool.partitions.partition import Partition
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.moves import batches as carry
@@ -52,11 +53,11 @@ def test_a_batch_that_has_ended_is_kept_there_as_long(pair: Pair) -> None:
     pair.arrive()
 
     there = pair.b.own(nonce="b")
-    there.run(flow.tend_batches(there.ownership))
+    there.run(telling.tend_batches(there.ownership))
     assert known(pair.b, V + 1)[0].state is BatchState.CANCELLED
     pair.b.advance(DAY_MS / 1000 + 1)
     there = pair.b.own(nonce="c")
-    there.run(flow.tend_batches(there.ownership))
+    there.run(telling.tend_batches(there.ownership))
     assert known(pair.b, V + 1)[0].state is BatchState.UNKNOWN
 
 
@@ -98,7 +99,7 @@ def test_what_was_half_deleted_on_the_way_back_comes_whole_the_second_time(
     open_batch(pair.a, 0, seal=False)
     pair.a.partition.run(flow.seal_batch(BATCH, 128 * pages))
     for n in range(0, 128 * pages, 128):
-        pair.a.partition.run(flow.note_ends([(BATCH, n, b"d", STAMP, b"1")]))
+        pair.a.partition.run(telling.note_ends([(BATCH, n, b"d", STAMP, b"1")]))
     pair.turn_away(V)
     pair.run(Side.A, carry.freeze_batches(V, [BATCH]))
     page = pair.run(Side.A, carry.export_batch(V, BATCH))
@@ -113,7 +114,7 @@ def test_what_was_half_deleted_on_the_way_back_comes_whole_the_second_time(
     pair.b.advance(DAY_MS / 1000 + 1)
     there = pair.b.own(nonce="b")
     for _ in range(3):
-        there.run(flow.tend_batches(there.ownership))
+        there.run(telling.tend_batches(there.ownership))
     assert list(pair.b.client.scan_iter(pair.b.partition.key + b":br:*")) == []
 
 

@@ -12,6 +12,7 @@ from queuepool.errors import MovedError
 from queuepool.models.flows import BatchResult, BatchState, BatchStatus
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.verbs import Verb
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.moves import batches as carry
 from queuepool.verbs.moves import verbs as move
@@ -70,11 +71,11 @@ def fill(world: World, jobs: int = 300) -> None:
     ends += [(BATCH, 1, b"x", b"0" * 10 + b"1", b'{"reason":"failed","message":"no"}')]
     ends += [(BATCH, 2, b"c", STAMP, b""), (BATCH, 3, b"e", STAMP, b"")]
     for i in range(0, len(ends), 200):
-        world.partition.run(flow.note_ends(ends[i : i + 200]))
+        world.partition.run(telling.note_ends(ends[i : i + 200]))
 
 
 def conclude(owned: OwnedPartition) -> bool:
-    owned.run(flow.tend_batches(owned.ownership))
+    owned.run(telling.tend_batches(owned.ownership))
     w.promote(owned)
     return BATCH.encode() in w.claim(owned).ids
 
@@ -107,8 +108,8 @@ def test_it_concludes_there_once_the_last_ends_have_come(pair: Pair) -> None:
     ends = [(BATCH, n, note.end, note.stamp, note.text) for n, note in enumerate(notes(owned))]
     assert len(ends) == 3
     with pytest.raises(MovedError):
-        run(pair.a, flow.note_ends(ends))
-    assert run(pair.b, flow.note_ends(ends), V + 1) == 3
+        run(pair.a, telling.note_ends(ends))
+    assert run(pair.b, telling.note_ends(ends), V + 1) == 3
     assert conclude(there)
     assert known(pair.b, V + 1)[0].state is BatchState.FIRED
 
@@ -187,12 +188,12 @@ def test_a_batch_that_was_partly_deleted_is_deleted_wholly_there(pair: Pair) -> 
     last = 128 * 250
     pair.a.partition.run(flow.seal_batch(BATCH, last + 1))
     for n in range(0, last + 1, 128):
-        pair.a.partition.run(flow.note_ends([(BATCH, n, b"d", STAMP, b"1")]))
+        pair.a.partition.run(telling.note_ends([(BATCH, n, b"d", STAMP, b"1")]))
     pair.a.partition.run(flow.cancel_batch(BATCH))
     pair.a.partition.cancel(BATCH)
     pair.a.advance(DAY_MS / 1000 + 1)
     owned = pair.a.own(nonce="c")
-    owned.run(flow.tend_batches(owned.ownership))
+    owned.run(telling.tend_batches(owned.ownership))
     pair.turn_away(V)
     pair.run(Side.A, carry.freeze_batches(V, [BATCH]))
     pair.drive(copying_batch(V, BATCH))
@@ -200,7 +201,7 @@ def test_a_batch_that_was_partly_deleted_is_deleted_wholly_there(pair: Pair) -> 
 
     there = pair.b.own(nonce="b")
     for _ in range(3):
-        there.run(flow.tend_batches(there.ownership))
+        there.run(telling.tend_batches(there.ownership))
     assert known(pair.b, V + 1)[0].state is BatchState.UNKNOWN
     if pair.b.client is not None:
         for world in (pair.a, pair.b):
@@ -248,7 +249,7 @@ def test_an_end_that_comes_before_it_thaws_makes_it_due_all_the_same(pair: Pair)
     open_batch(pair.a, 1, "fail")
     freeze(pair)
     pair.turn_away(V + 1)
-    assert run(pair.a, flow.note_ends([(BATCH, 0, b"d", STAMP, b"1")]), V + 1) == 1
+    assert run(pair.a, telling.note_ends([(BATCH, 0, b"d", STAMP, b"1")]), V + 1) == 1
     assert pair.run(Side.A, carry.freeze_batches(V + 1, [BATCH])) == 1
     assert not conclude(owned)
     assert pair.run(Side.A, move.thaw(V + 1)) == 0

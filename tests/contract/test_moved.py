@@ -11,6 +11,7 @@ from queuepool.errors import MovedError
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.sameness import are_same
 from queuepool.verbs import Verb
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.moves import verbs as move
@@ -121,7 +122,7 @@ def test_calls_for_a_batch_are_turned_away_too(world: World) -> None:
             keep_ms=60_000,
         ),
         flow.seal_batch(b.BATCH, 2),
-        flow.note_ends(ends),
+        telling.note_ends(ends),
         flow.grow_batch(b.BATCH, "0:1", 1),
         flow.batch(b.BATCH),
         flow.inner_batches(b.BATCH),

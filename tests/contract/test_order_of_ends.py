@@ -12,6 +12,7 @@ import pytest
 
 from queuepool.models.flows import EndOf
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.operator.editing import edit
@@ -59,7 +60,7 @@ def test_a_return_that_is_told_after_the_next_death_is_old_news(
     assert [tell(owned, [note]) for note in (first, second, back)] == [1, 0, 0]
 
     assert (status(world).dead, [r.end for r in results(world)]) == (1, [EndOf.DEAD])
-    owned.run(flow.tend_batches(owned.ownership))
+    owned.run(telling.tend_batches(owned.ownership))
     assert has_started(owned)
 
 
@@ -77,7 +78,7 @@ def test_one_that_returned_twice_is_where_it_is_in_any_order(world: World) -> No
         open_batch(world, 0, "wait", batch=batch, seal=False)
         world.partition.run(flow.seal_batch(batch, 1))
         for end in ends:
-            owned.run(flow.note_ends([end]))
+            owned.run(telling.note_ends([end]))
         found = [r.end for r in results(world, batch)]
         assert (status(world, batch).dead, found) == (0, [EndOf.OPEN]), [n.end for n in order]
     die(owned, job)

@@ -13,6 +13,7 @@ from queuepool.models.flows import EndOf
 from queuepool.protocol.keys import Keyspace
 from queuepool.testing import FakeClock, MemoryServer
 from queuepool.verbs import Verb
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 
 BATCH = "AAbbbbbbbbbbbb"
@@ -82,7 +83,7 @@ def test_counts_are_true_after_any_repetitions(ends_told: list[Note], data: st.D
     told = deleted = 0
     while deleted < len(ends_told):
         until = data.draw(st.integers(deleted + 1, len(ends_told)))
-        run(flow.note_ends(ends_told[deleted:until]))
+        run(telling.note_ends(ends_told[deleted:until]))
         told = max(told, until)
         if data.draw(st.booleans()) and until == told:  # the owner heard the answer
             deleted = until
@@ -96,5 +97,5 @@ def test_counts_are_true_in_the_end_in_whatever_order_ends_are_told(
     jobs = 1 + max((note[1] for note in ends_told), default=0)
     run = open_batch(jobs)
     for note in data.draw(st.permutations(ends_told)):
-        run(flow.note_ends([note]))
+        run(telling.note_ends([note]))
     check(run, jobs, ends_told)

@@ -31,6 +31,7 @@ from queuepool.routing.moves import Stage, differing, table_of
 from queuepool.routing.slots import slot_of
 from queuepool.servers import Reply
 from queuepool.verbs import Verb
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.operator import verbs as operate
@@ -396,11 +397,11 @@ class MoveSimulation:
 def tell(owned: OwnedPartition, pool: QueuePool) -> None:
     """Tell batches of ends, by the route that this pool knows, and look at those that are here."""
     told, view = [], pool.config.topology.view
-    for note in owned.run(flow.untold(owned.ownership)).notes:
+    for note in owned.run(telling.untold(owned.ownership)).notes:
         job = membership_of(note.job_id)
         assert job is not None
         slot, name = home_of_batch(job.batch)
-        verb = flow.note_ends([(job.batch, job.number, note.end, note.stamp, note.text)])
+        verb = telling.note_ends([(job.batch, job.number, note.end, note.stamp, note.text)])
         try:
             home = pool.partition(view.place_of_slot(slot), name)
             home.run(flow.by_route(verb, view.version_for(slot)))
@@ -408,8 +409,8 @@ def tell(owned: OwnedPartition, pool: QueuePool) -> None:
             pool.route.follow()
             continue
         told.append(note.entry)
-    owned.run(flow.untold(owned.ownership, told=told))
-    owned.run(flow.tend_batches(owned.ownership))
+    owned.run(telling.untold(owned.ownership, told=told))
+    owned.run(telling.tend_batches(owned.ownership))
 
 
 def simulate_moves(seed: int) -> list[str]:

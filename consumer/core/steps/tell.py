@@ -18,7 +18,7 @@ from consumer.core.remote_call import RemoteCall, ToSlot
 from consumer.core.steps.step import Step
 from queuepool.errors import QueuePoolError
 from queuepool.protocol.batches import home_of_batch, membership_of
-from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.flows import telling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,13 +64,13 @@ class Tell(Step):
             self._waiting.clear()
         if not self._waiting and turn.now_s >= state.untold_s:
             self._sent = len(self._told)
-            found.append(flow.untold(state.ownership, self._after, self._told))
+            found.append(telling.untold(state.ownership, self._after, self._told))
         if turn.now_s >= state.batches_s:
-            found.append(flow.tend_batches(state.ownership))
+            found.append(telling.tend_batches(state.ownership))
         return found
 
     def on_reply(self, reply: Any, turn: Turn) -> None:
-        if isinstance(reply, flow.Untold):
+        if isinstance(reply, telling.Untold):
             self._on_page(reply, turn.replied_s)
             return
         state, due_ms = self._state, reply.next_due_ms
@@ -116,7 +116,7 @@ class Tell(Step):
         if not self._waiting:
             self._state.untold_s = now_s
 
-    def _on_page(self, page: flow.Untold, now_s: float) -> None:
+    def _on_page(self, page: telling.Untold, now_s: float) -> None:
         del self._told[: self._sent]
         ends: dict[str, list[tuple[str, int, bytes, bytes, bytes]]] = {}
         entries: dict[str, list[bytes]] = {}
@@ -133,7 +133,7 @@ class Tell(Step):
         for batch, some in ends.items():
             slot, pool = home_of_batch(batch)
             told = tuple(entries[batch])
-            call = RemoteCall(ToSlot(slot), flow.note_ends(some), pool, entries=told)
+            call = RemoteCall(ToSlot(slot), telling.note_ends(some), pool, entries=told)
             self._waiting[told] = slot, pool
             self._calls.append(call)
         self._asked_s, state = now_s, self._state

@@ -1,13 +1,13 @@
-"""Verbs of batches: define, grow, read and cancel them; tell them of ends, and conclude them. Pure.
+"""Verbs of batches: define, grow, read and cancel them. Pure.
 
-All but `untold` and `cancel_children` are sent to the home of the batch: the partition of its
-continuation, in the pool of that. Those of producers, and `note_ends`, name the version of the
-route by which they go (`by_route`), and raise MovedError when the home knows a later one.
+All but `cancel_children` are sent to the home of the batch: the partition of its continuation, in
+the pool of that. They name the version of the route by which they go (`by_route`), and raise
+MovedError when the home knows a later one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -27,14 +27,11 @@ from queuepool.protocol import codec
 from queuepool.protocol.batches import Ends
 from queuepool.protocol.graphs import read_steps
 from queuepool.verbs import Argument, Verb, fields, number
-from queuepool.verbs.owner.calls import owned
-from queuepool.verbs.owner.replies import Ownership
 from queuepool.verbs.routed import here
 
 T = TypeVar("T")
 
-RESULT_BYTES = 1024**2  # of one page of results, and of one page of ends
-UNTOLD_ENTRIES = 500
+RESULT_BYTES = 1024**2  # of one page of results
 _STATES = frozenset(map(str, BatchState))
 _BY_NAME: dict[str, bytes] = {"fail": b"f", "partial": b"p", "wait": b"w"}
 _BY_LETTER: dict[bytes, Any] = {letter: name for name, letter in _BY_NAME.items()}
@@ -62,32 +59,6 @@ class Grown(Struct, frozen=True):
     refused: str = ""
     state: BatchState = BatchState.OPEN
     ended: Ends = Ends()
-
-
-class Note(Struct, frozen=True):
-    """An entry of the stream of ends: the outcome of a job of a batch."""
-
-    entry: bytes
-    job_id: str
-    end: bytes
-    stamp: bytes
-    text: bytes
-
-
-class Untold(Struct, frozen=True):
-    """A page of ends to tell. left: entries in all, those of the page included."""
-
-    left: int
-    notes: tuple[Note, ...]
-
-
-class Tended(Struct, frozen=True):
-    """Continuations let go, and died; batches forgotten. next_due_ms: None if there is no batch."""
-
-    fired: int
-    failed: int
-    forgotten: int
-    next_due_ms: int | None
 
 
 class Results(Struct, frozen=True):
@@ -253,41 +224,13 @@ def cancel_children(
     return Verb("cancel_children", args, lambda r: (bytes(r[0]), int(r[1]), int(r[2]), int(r[3])))
 
 
-def note_ends(notes: Iterable[tuple[str, int, bytes, bytes, bytes]]) -> Verb[int]:
-    """Tell batches the outcome of jobs: (batch, number, end, stamp, text); returns the news."""
-    args: list[Argument] = ["", *(argument for note in notes for argument in note)]
-    return Verb("note_ends", args, lambda r: int(here(r)))
-
-
 def by_route(verb: Verb[T], version: int) -> Verb[T]:
-    """Return a call for a batch by a version of the route; without one it is by the first."""
+    """Return a call for a batch by a version of the route; without one it is by the first.
+
+    Of this module, or `note_ends`.
+    """
     at = 0 if verb.script == "note_ends" else 1
     return Verb(verb.script, [*verb.args[:at], version, *verb.args[at + 1 :]], verb.parse)
-
-
-def untold(ownership: Ownership, after: bytes = b"", told: Sequence[bytes] = ()) -> Verb[Untold]:
-    """Read what is to be told to batches, after this entry; forget entries that were told."""
-
-    def read(reply: Any) -> Untold:
-        left, flat = reply
-        found = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
-        notes = (
-            Note(entry, stored_text(job_id), text[:1], text[1:12], text[12:])
-            for entry, job_id, text in found
-        )
-        return Untold(int(left), tuple(notes))
-
-    args: list[Argument] = [after or b"-", UNTOLD_ENTRIES, RESULT_BYTES, *told]
-    return owned("untold", ownership, args, read)
-
-
-def tend_batches(ownership: Ownership) -> Verb[Tended]:
-    """Conclude batches that are complete or late, forget old ones; at most 20."""
-
-    def read(r: Any) -> Tended:
-        return Tended(r[0], r[1], r[2], None if r[3] < 0 else int(r[3]))
-
-    return owned("tend_batches", ownership, (), read)
 
 
 def _state(raw: bytes) -> BatchState:

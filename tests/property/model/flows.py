@@ -9,6 +9,7 @@ from hypothesis.stateful import precondition, rule
 
 from queuepool.models.flows import BatchState, EndOf
 from queuepool.verbs import Verb
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.producer import verbs as produce
 from tests.property.model import batching, enqueueing
@@ -82,12 +83,12 @@ class BatchesMachine(GatesMachine):
         """Tell the first of what is noted; unless it is forgotten, it will be told again."""
         life = self.life(back)
 
-        def noted(found: flow.Untold) -> flow.Untold:
+        def noted(found: telling.Untold) -> telling.Untold:
             stored = [(note.job_id.encode(), note.end) for note in found.notes]
             batching.put_in_order(self.state, stored)
             return found
 
-        found = self.as_owner(life, flow.untold(life.ownership), noted, draining=False)
+        found = self.as_owner(life, telling.untold(life.ownership), noted, draining=False)
         if found == FENCED or not found.notes:
             return
         some = found.notes[:most]
@@ -95,7 +96,7 @@ class BatchesMachine(GatesMachine):
         assert news == batching.hear(self.state, self.state.told[:most]), f"I13: {news} were news"
         if forget:
             entries = [note.entry for note in some]
-            verb = flow.untold(life.ownership, told=entries)
+            verb = telling.untold(life.ownership, told=entries)
             del self.state.told[: len(some)]
             self.as_owner(life, verb, noted, draining=False)
 
@@ -103,11 +104,11 @@ class BatchesMachine(GatesMachine):
     def tend_batches(self, back: int) -> None:
         life = self.life(back)
 
-        def expect(reply: flow.Tended) -> flow.Tended:
+        def expect(reply: telling.Tended) -> telling.Tended:
             counts = batching.tend(self.state, self.space.hash("er"))
-            return flow.Tended(*counts, reply.next_due_ms)
+            return telling.Tended(*counts, reply.next_due_ms)
 
-        self.as_owner(life, flow.tend_batches(life.ownership), expect, draining=False)
+        self.as_owner(life, telling.tend_batches(life.ownership), expect, draining=False)
 
     @rule(back=who, name=batches)
     def run_batch(self, back: int, name: bytes) -> None:
@@ -156,10 +157,10 @@ class BatchesMachine(GatesMachine):
         assert len(results) == max(known.sealed or 0, known.top)
 
 
-def told(notes: tuple[flow.Note, ...]) -> Verb[int]:
+def told(notes: tuple[telling.Note, ...]) -> Verb[int]:
     """Return the call that tells batches."""
     ends = []
     for note in notes:
         name, _, number = note.job_id[2:].partition("~")
         ends.append((name, int(number), note.end, note.stamp, note.text))
-    return flow.note_ends(ends)
+    return telling.note_ends(ends)

@@ -10,7 +10,7 @@ from consumer.core.steps.tell import LOOK_EVERY_S, Tell
 from consumer.core.turn import Turn
 from consumer.settings import ConsumerSettings
 from queuepool.errors import UnavailableError
-from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.flows import telling
 from queuepool.verbs.owner import verbs as own
 
 ONE, TWO = "AAbbbbbbbbbbbb", "BBbbbbbbbbbbbb-video"
@@ -31,7 +31,7 @@ class World:
             self.untold[b"%d-0" % (len(self.untold) + 1)] = job_id
         self.state.untold_s = self.now_s
 
-    def turn(self, tended: flow.Tended = flow.Tended(0, 0, 0, None)) -> list[RemoteCall]:  # noqa: B008 - frozen
+    def turn(self, tended: telling.Tended = telling.Tended(0, 0, 0, None)) -> list[RemoteCall]:  # noqa: B008 - frozen
         """Take a turn; returns what is to be told."""
         turn = Turn(self.now_s)
         turn.add(self.tell)
@@ -45,11 +45,11 @@ class World:
                 assert isinstance(entry, bytes)
                 self.untold.pop(entry, None)
             notes = [
-                flow.Note(entry, job_id, b"d", b"0" * 11, b"1")
+                telling.Note(entry, job_id, b"d", b"0" * 11, b"1")
                 for entry, job_id in self.untold.items()
                 if after == b"-" or entry > bytes(after)  # type: ignore[arg-type]
             ]
-            self.tell.on_reply(flow.Untold(len(self.untold), tuple(notes)), turn)
+            self.tell.on_reply(telling.Untold(len(self.untold), tuple(notes)), turn)
         return self.tell.take_calls()
 
     def answer(self, call: RemoteCall, *, lost: bool = False) -> None:
@@ -167,19 +167,19 @@ def test_without_work_it_looks_now_and_then(world: World) -> None:
 
 
 def test_a_batch_is_looked_at_when_it_is_due(world: World) -> None:
-    world.turn(flow.Tended(0, 0, 0, 2000))
+    world.turn(telling.Tended(0, 0, 0, 2000))
 
     assert world.tell.due_s(0.0) == 2.0
 
 
 def test_what_was_let_go_is_promoted_in_the_next_turn(world: World) -> None:
     world.state.promote_s = 99.0
-    world.turn(flow.Tended(1, 0, 0, 60_000))
+    world.turn(telling.Tended(1, 0, 0, 60_000))
 
     assert world.state.promote_s == 0.0
 
 
 def test_a_continuation_that_died_may_be_a_job_of_another_batch(world: World) -> None:
-    world.turn(flow.Tended(0, 1, 0, 60_000))
+    world.turn(telling.Tended(0, 1, 0, 60_000))
 
     assert world.tell.due_s(0.0) == 0.0

@@ -12,6 +12,7 @@ from queuepool.models.flows import BatchState
 from queuepool.protocol import codec
 from queuepool.protocol.batches import home_of_batch, membership_of
 from queuepool.routing.moves import Stage
+from queuepool.verbs.flows import telling
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
@@ -65,19 +66,19 @@ def tell(queue: Queue) -> None:
         owned = place.acquire(lease_s=600)
         assert not isinstance(owned, own.Held)
         told = []
-        for note in owned.run(flow.untold(owned.ownership)).notes:
+        for note in owned.run(telling.untold(owned.ownership)).notes:
             job = membership_of(note.job_id)
             assert job is not None
             slot, pool = home_of_batch(job.batch)
-            verb = flow.note_ends([(job.batch, job.number, note.end, note.stamp, note.text)])
+            verb = telling.note_ends([(job.batch, job.number, note.end, note.stamp, note.text)])
             home = queue.ops.partition(view.place_of_slot(slot), pool)
             try:
                 home.run(flow.by_route(verb, view.version_for(slot)))
             except MovedError:
                 continue
             told.append(note.entry)
-        owned.run(flow.untold(owned.ownership, told=told))
-        owned.run(flow.tend_batches(owned.ownership))
+        owned.run(telling.untold(owned.ownership, told=told))
+        owned.run(telling.tend_batches(owned.ownership))
         owned.run(own.release(owned.ownership, drain_lease_ms=0))
 
 
