@@ -9,7 +9,7 @@ from coordinator.api.numbers import int32, int64, uint32
 from coordinator.core.model import PartitionView
 from queuepool import models
 from queuepool.models.eta import last_of
-from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.places import pool_field
 from queuepool.rpc.v1 import (
     cluster_pb2,
     eta_pb2,
@@ -43,7 +43,7 @@ def partition(
         error=view.problem,
         throughput_per_s=view.finished_per_s,
         workers=partition_pb2.Workers(target=int32(view.target)),
-        pool="" if view.pool == DEFAULT_POOL else view.pool,
+        pool=pool_field(view.pool),
     )
     if view.manual_until_ms is not None:
         message.mode = partition_pb2.MODE_MANUAL

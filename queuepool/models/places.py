@@ -42,6 +42,11 @@ def is_pool(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
+def pool_field(name: str) -> str:
+    """Return how a message names a pool: empty for the default one, as before there were others."""
+    return "" if name == DEFAULT_POOL else name
+
+
 def place_text(partition: int, pool: str) -> str:
     """Return the name for people of a partition's pool: 3, 3/video, or legacy."""
     name = LEGACY_NAME if partition == LEGACY else str(partition_at(partition))

@@ -12,7 +12,7 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.pools import leader_of, open_pool
 from queuepool.models.durations import format_duration
-from queuepool.models.places import DEFAULT_POOL, place_text
+from queuepool.models.places import DEFAULT_POOL, place_text, pool_field
 from queuepool.routing.topology import MAX_PARTITIONS
 from queuepool.rpc.acting import reason
 from queuepool.verbs.leader import verbs as lead
@@ -73,19 +73,21 @@ def _by_coordinator(arguments: argparse.Namespace, client: QueuePoolClient) -> d
     if number >= MAX_PARTITIONS:  # a request has no room for any number
         raise CommandError(f"there is no partition {number}", Exit.USAGE)
     if arguments.auto:
-        client.ClearWorkers(_named(api.ClearWorkersRequest, number, pool))
+        client.ClearWorkers(
+            api.ClearWorkersRequest(partition=number, pool=pool_field(pool), reason=reason())
+        )
         return {"partition": _shown(number, pool), "mode": "automatic"}
-    asked = api.GetClusterRequest(pool="" if pool == DEFAULT_POOL else pool)
+    asked = api.GetClusterRequest(pool=pool_field(pool))
     most = client.GetCluster(asked).cluster.limits.max_workers
     if 0 < most < arguments.workers:
         raise CommandError(_too_many(arguments.workers, most, pool), Exit.USAGE)
     reply = client.SetWorkers(
-        _named(
-            api.SetWorkersRequest,
-            number,
-            pool,
+        api.SetWorkersRequest(
+            partition=number,
+            pool=pool_field(pool),
             workers=arguments.workers,
             ttl_s=arguments.duration,
+            reason=reason(),
         )
     )
     return _manual(_shown(number, pool), reply.workers, reply.manual_until_ms)
@@ -134,12 +136,6 @@ def _directly(arguments: argparse.Namespace) -> dict[str, Any]:
         "and CONSUMER_MAX_WORKERS are applied (`queuepool status`)"
     )
     return _manual(_shown(number, name), arguments.workers, until_ms)
-
-
-def _named(kind: Any, number: int, pool: str, **more: Any) -> Any:
-    if pool != DEFAULT_POOL:
-        more["pool"] = pool
-    return kind(partition=number, reason=reason(), **more)
 
 
 def _shown(number: int, pool: str) -> int | str:

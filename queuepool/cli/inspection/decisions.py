@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from queuepool.client.pool import QueuePool
-from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.places import pool_field
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
@@ -29,7 +29,7 @@ def listed_by(client: QueuePoolClient, partition: int | None, limit: int, name: 
     while len(found) < limit:
         size = min(limit - len(found), _PAGE)
         request = api.ListDecisionsRequest(
-            partition=partition, page_size=size, page_token=token, pool=_asked(name)
+            partition=partition, page_size=size, page_token=token, pool=pool_field(name)
         )
         page = client.ListDecisions(request)
         found += map(_of_message, page.decisions)
@@ -58,7 +58,7 @@ def explained_by(
 
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-    pool = _asked(name)
+    pool = pool_field(name)
     try:
         answer = client.Explain(api.ExplainRequest(partition=partition, at_ms=at_ms, pool=pool))
     except grpc.RpcError as error:
@@ -83,11 +83,6 @@ def explained_from(pool: QueuePool, partition: int, at_ms: int | None, name: str
     if found and at_ms is None:
         found[0]["sentences"].append(explain.seen_now(pool.partition(partition, name).observe()))
     return found
-
-
-def _asked(name: str) -> str:
-    # Coordinators of earlier versions know no other pools.
-    return "" if name == DEFAULT_POOL else name
 
 
 def _book(pool: QueuePool, name: str) -> Any:

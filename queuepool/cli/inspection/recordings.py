@@ -18,7 +18,7 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.coordinators import connect, translated
 from queuepool.cli.inspection.pools import check_known, leader_of, open_pool
 from queuepool.errors import QueuePoolError
-from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.places import DEFAULT_POOL, pool_field
 from queuepool.settings.endpoints import Endpoint, find_coordinator
 
 if TYPE_CHECKING:
@@ -103,10 +103,9 @@ def _leader_now(named: Endpoint, pool: str) -> Endpoint:
 def _leader_by(endpoint: Endpoint, pool: str) -> str:
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-    asked = "" if pool == DEFAULT_POOL else pool
     try:
         with connect(endpoint) as client, translated(endpoint.address):
-            leader = client.GetCluster(api.GetClusterRequest(pool=asked)).cluster.leader
+            leader = client.GetCluster(api.GetClusterRequest(pool=pool_field(pool))).cluster.leader
     except CommandError:
         return ""
     return endpoint.address if leader.is_me else str(leader.address)
