@@ -12,6 +12,7 @@ from queuepool.errors import ScriptError, UnavailableError
 from queuepool.servers import Memory, Reply
 from queuepool.testing import (
     admitting,
+    auditing,
     batches,
     cancelling,
     carrying,
@@ -49,7 +50,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
         *(producing, cancelling, managing, holding, claiming, admitting, ending),
         *(owning, operating, finding, leading, limiting, delivering, scheduling, tenants, batches),
         *(routed, checking, carrying, taking_out, carrying_batches, reading_batches),
-        *(logbook, grouping),
+        *(logbook, grouping, auditing),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__
