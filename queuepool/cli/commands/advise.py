@@ -10,6 +10,7 @@ from queuepool.cli.display import advice as display
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
+from queuepool.cli.inspection.pools import none_reached
 from queuepool.models.advice import Advised
 
 if TYPE_CHECKING:
@@ -39,11 +40,7 @@ def run(arguments: argparse.Namespace) -> Exit:
 
 
 def _without() -> Advised:
-    raise CommandError(
-        "advice needs a coordinator, which watches the queue for minutes, and none responds: name "
-        "one with --grpc HOST:PORT or QUEUEPOOL_GRPC, or start one (`queuepool coordinator`)",
-        Exit.UNAVAILABLE,
-    )
+    raise none_reached("advice needs a coordinator, which watches the queue for minutes")
 
 
 def _asked(client: QueuePoolClient) -> Advised:

@@ -14,6 +14,8 @@ from queuepool.cli.display.fields import when
 from queuepool.cli.display.shadows import compared
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.coordinators import connect, translated
+from queuepool.cli.inspection.pools import none_reached
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.settings.endpoints import find_coordinator
 
 _RULES = "coordinator.core.overlays.shadowing"  # by its name: the library imports no coordinator
@@ -100,9 +102,8 @@ def _asked(given: str | None, pool: str | None) -> dict[str, Any] | None:
 
     endpoint = find_coordinator(given)
     if endpoint is None:
-        raise CommandError(
-            "only the leading coordinator has this: give its address with --grpc or QUEUEPOOL_GRPC",
-            Exit.UNAVAILABLE,
+        raise none_reached(
+            "this needs the leading coordinator, which runs the shadow", pool or DEFAULT_POOL
         )
     with connect(endpoint) as client, translated(endpoint.address):
         cluster = client.GetCluster(api.GetClusterRequest(pool=pool or "")).cluster

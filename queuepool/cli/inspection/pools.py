@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from queuepool.cli.display.output import clean
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError
@@ -45,6 +46,19 @@ def leader_of(queue: QueuePool, pool: str = DEFAULT_POOL) -> Leader:
     server, key = queue.system_of(pool)
     verb = lead.who_leads()
     return verb.read(server.run(key, [verb])[0])
+
+
+def none_reached(what: str, pool: str = DEFAULT_POOL) -> CommandError:
+    """Return the error of a command that only a coordinator answers: where the leader is.
+
+    what: what needs one, and why. Raises UnavailableError if the server does not answer either.
+    """
+    with open_pool() as queue:
+        leader = leader_of(queue, pool)
+    hint = "one with --grpc HOST:PORT or QUEUEPOOL_GRPC, or start one (`queuepool coordinator`)"
+    if leader.lease_ms > 0 and leader.address:
+        hint = f"the leader with --grpc {clean(leader.address)}"
+    return CommandError(f"{what}, and none was reached: name {hint}", Exit.UNAVAILABLE)
 
 
 def check_known(queue: QueuePool, pool: str) -> None:
