@@ -38,7 +38,7 @@ from queuepool.process.keeping import RouteKeeper
 from queuepool.process.launch import end_on_signals
 from queuepool.process.launching import OF_OPERATORS
 from queuepool.process.signals import SignalHandlers
-from queuepool.process.startup import import_app, load_both, load_scripts
+from queuepool.process.startup import import_app, load_both, load_scripts, warn_of_mistyped
 from queuepool.servers.connect import connect
 from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import load
@@ -75,6 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         flags = _parse(argv)
         settings, config = load_both(partial(_settings, flags))
         configure(settings.log_format, settings.log_level)
+        if flags.started_fd is None:  # a child of several need not repeat it
+            warn_of_mistyped(_log, ConsumerSettings)
         if settings.processes > 1:
             return _run_several(settings)
         _import_app(settings.app)

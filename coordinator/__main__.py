@@ -48,7 +48,11 @@ from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
 from queuepool.process.launch import end_on_signals
-from queuepool.process.startup import load_both, refuse_servers_that_cannot_work
+from queuepool.process.startup import (
+    load_both,
+    refuse_servers_that_cannot_work,
+    warn_of_mistyped,
+)
 from queuepool.settings import environment
 from queuepool.settings.config import PoolConfig
 from queuepool.telemetry import printing
@@ -76,6 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings, config = load_both(partial(load, overrides))
         configure(settings.log_format, settings.log_level)
+        warn_of_mistyped(_log, CoordinatorSettings)
         return run(settings, config)
     except ConfigurationError as error:
         printing.complain("coordinator", error)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import logging
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -10,10 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic_settings import BaseSettings
+
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, ScriptError, UnavailableError
 from queuepool.settings.config import PoolConfig
-from queuepool.settings.environment import load_pool_config
+from queuepool.settings.environment import QueuePoolSettings, load_pool_config
+from queuepool.settings.mistyped import mistyped
 from queuepool.verbs.producer import confirm
 
 S = TypeVar("S")
@@ -37,6 +42,12 @@ def load_both(load_own: Callable[[], S]) -> tuple[S, PoolConfig]:
     if own is None or config is None:
         raise ConfigurationError(*problems)
     return own, config
+
+
+def warn_of_mistyped(log: logging.Logger, own: type[BaseSettings]) -> None:
+    """Log variables that are almost those of the pool or of a process."""
+    for sentence in mistyped(os.environ, QueuePoolSettings, own):
+        log.warning("%s", sentence)
 
 
 def refuse_servers_that_cannot_work(pool: QueuePool) -> None:

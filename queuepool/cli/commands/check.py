@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from importlib import import_module
 from itertools import starmap
 
 from queuepool.cli.arguments import add_json
@@ -24,6 +25,13 @@ OTHER_VARIABLES = frozenset((
     "QUEUEPOOL_REDIS_SERVER",
     *map(variable, (*ROLES, ADMIN)),
 ))  # fmt: skip
+
+
+# By their names: the library imports no process.
+_OF_PROCESSES = (
+    ("consumer.settings", "ConsumerSettings"),
+    ("coordinator.settings", "CoordinatorSettings"),
+)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -77,12 +85,21 @@ def _describe(config: PoolConfig) -> str:
 
 
 def unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield a warning for each QUEUEPOOL_* variable that nothing reads: a typing mistake."""
+    """Yield a warning for each variable that nothing reads: a typing mistake.
+
+    Of the pool's and the page's, all; of a process's, those that resemble a setting of it.
+    """
     from queuepool.settings.environment import QueuePoolSettings
+    from queuepool.settings.mistyped import mistyped
     from queuepool.web.settings import WebSettings
 
     known = {f"QUEUEPOOL_{name.upper()}" for name in QueuePoolSettings.model_fields}
     known |= {f"QUEUEPOOL_WEB_{name.upper()}" for name in WebSettings.model_fields}
     for name in sorted(environment):
         if name.upper().startswith("QUEUEPOOL_") and name.upper() not in known | OTHER_VARIABLES:
-            yield Finding("warning", "settings", f"{name} is set, but there is no such setting")
+            near = list(mistyped([name], QueuePoolSettings, WebSettings))
+            text = near[0] if near else f"{name} is set, but there is no such setting"
+            yield Finding("warning", "settings", text)
+    for module, settings in _OF_PROCESSES:
+        for text in mistyped(environment, getattr(import_module(module), settings)):
+            yield Finding("warning", "settings", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import secrets
 from importlib.util import find_spec
@@ -39,6 +40,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         return _print_link()
     if any(find_spec(name) is None for name in ("jinja2", "starlette", "uvicorn")):
         raise CommandError("the page needs the extra `web`: pip install 'queuepool[web]'")
+    from queuepool.process.startup import warn_of_mistyped
     from queuepool.settings.environment import load
     from queuepool.telemetry.logs import configure
     from queuepool.web.serving import serve
@@ -53,6 +55,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         given["token"] = made = secrets.token_urlsafe(32)
     settings = load_settings(given)
     configure(settings.log_format, "INFO")
+    warn_of_mistyped(logging.getLogger("queuepool.web"), WebSettings)
 
     def said(address: str) -> None:
         output.say(f"page: {link_to_page(address, made) if made else address}")

@@ -117,6 +117,26 @@ def test_a_server_that_is_too_old_is_one_line(
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "variable", "meant"),
+    [
+        (("consumer", "--app", "tasks"), "CONSUMER_MAX_WORKER", "CONSUMER_MAX_WORKERS"),
+        (("coordinator",), "COORDINATOR_CYCLE_SS", "COORDINATOR_CYCLE_S"),
+    ],
+)
+def test_a_mistyped_variable_is_told_at_the_start(
+    tmp_path: Path, old_url: str, words: tuple[str, ...], variable: str, meant: str
+) -> None:
+    (tmp_path / "tasks.py").write_text(GOOD)
+
+    code, said = run(
+        tmp_path, *words, QUEUEPOOL_URL=old_url, COORDINATOR_GRPC_PORT="0", **{variable: "8"}
+    )
+
+    assert code == 2
+    assert f"{variable} is set, but there is no such setting; do you mean {meant}?" in said
+
+
 def test_commands_say_that_a_server_is_too_old(
     tmp_path: Path,
     old_url: str,

@@ -95,6 +95,13 @@ def test_an_old_server_is_refused_by_what_it_lacks() -> None:
 
 
 def test_a_mistyped_variable_is_noticed() -> None:
-    found = list(unknown_variables({"QUEUEPOOL_PARTITONS": "8", "QUEUEPOOL_URL": "x", "PATH": ""}))
+    variables = {"QUEUEPOOL_PARTITONS": "8", "QUEUEPOOL_X": "", "QUEUEPOOL_URL": "x", "PATH": ""}
+    variables |= {"CONSUMER_MAX_WORKER": "8", "CONSUMER_KEY": "of an API"}
 
-    assert [f.text.split()[0] for f in found] == ["QUEUEPOOL_PARTITONS"]
+    assert [f.text for f in unknown_variables(variables)] == [
+        "QUEUEPOOL_PARTITONS is set, but there is no such setting; do you mean "
+        "QUEUEPOOL_PARTITIONS?",
+        "QUEUEPOOL_X is set, but there is no such setting",
+        "CONSUMER_MAX_WORKER is set, but there is no such setting; do you mean "
+        "CONSUMER_MAX_WORKERS?",
+    ]
