@@ -8,10 +8,13 @@ this package reads a clock, a server or a random number, so a recorded run repla
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from queuepool.models.limit_use import LimitUse
 from queuepool.models.work import EndedWork
+
+if TYPE_CHECKING:
+    from coordinator.policy.demand import Demand
 
 __all__ = [
     "Decision",
@@ -137,6 +140,11 @@ class PolicyState:
     def useless_above(self) -> int:
         """Return the count above which a gain check found no gain, 0 for none."""
         return 0
+
+    @property
+    def measured(self) -> "Demand | None":
+        """Return what the policy measured of the jobs, None if it measures nothing."""
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,11 @@ class SizedState(PolicyState):
         """Return the count above which the gain check found no gain, 0 for none."""
         return self.ceiling.workers
 
+    @property
+    def measured(self) -> Demand:
+        """Return what was measured of the jobs."""
+        return self.demand
+
 
 class Work(NamedTuple):
     """All that a size is computed from; `size` is that of a decision, also of a recorded one.

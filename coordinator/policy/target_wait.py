@@ -33,6 +33,11 @@ class TargetWaitState(PolicyState):
 
     demand: Demand = field(default_factory=Demand)
 
+    @property
+    def measured(self) -> Demand:
+        """Return what was measured of the jobs."""
+        return self.demand
+
 
 class TargetWaitPolicy(Policy[TargetWaitSettings, TargetWaitState]):
     """Size the pool so that the backlog starts within a target wait."""

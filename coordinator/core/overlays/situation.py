@@ -43,7 +43,7 @@ def situation_of(
         before=memory.target,
         ready=state.ready,
         owner=owner,
-        demand=getattr(chosen.state, "demand", None) or demand,
+        demand=demand if chosen.state.measured is None else chosen.state.measured,
         free="gain_check" not in chosen.clamps and reading.workers >= memory.target,
         ceiling=chosen.state.useless_above,
         doubt=doubt(state, owner, reading.finished_total, memory.last),
@@ -55,7 +55,7 @@ def demand_beside(
     policy: PolicyState, last: Demand | None, reading: Reading, cycle_s: float
 ) -> Demand | None:
     """Return what is measured of the jobs for overlays, None if the policy measures it."""
-    if hasattr(policy, "demand"):
+    if policy.measured is not None:
         return None
     before = last or Demand()
     if before.problem(reading):
