@@ -30,7 +30,9 @@ def test_a_result_lives_for_its_time(world: World) -> None:
     w.enqueue(world, ["a"])
     w.finish(owned, w.claim(owned), results=True)
 
-    world.advance(61)
+    world.advance(500)
+    assert world.partition.status("a").result == "r-a"
+    world.advance(101)
 
     assert world.partition.status("a").result is None
 

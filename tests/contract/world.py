@@ -153,7 +153,7 @@ def finish(
         ack.size_bytes += len(body)
         ack.ids.append(job_id)
         if results:
-            ack.results.append((job_id, 60_000, b'"r-%s"' % job_id))
+            ack.results.append((job_id, 600_000, b'"r-%s"' % job_id))
     done = owned.run(own.finish(owned.ownership, acks))
     if not done.left:
         return done
