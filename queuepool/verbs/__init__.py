@@ -72,9 +72,26 @@ def fenced(reply: Any, what: str, epoch: int) -> Any:
     return reply
 
 
+class _Names(dict[bytes, str]):
+    """Names of fields as text. A coordinator reads some fifty from each partition, in each cycle.
+
+    Those that other programs wrote may be long or many: they are not kept.
+    """
+
+    def __missing__(self, name: bytes) -> str:
+        text = name.decode("utf-8", "replace")
+        if len(name) <= _LONGEST_NAME and len(self) < _MOST_NAMES:
+            self[name] = text
+        return text
+
+
+_LONGEST_NAME, _MOST_NAMES = 40, 1000
+_text_of = _Names().__getitem__
+
+
 def fields(flat: Sequence[bytes]) -> dict[str, bytes]:
     """Return a flat [field, value, ...] reply as a dict with text keys, whatever their bytes."""
-    return {flat[i].decode("utf-8", "replace"): flat[i + 1] for i in range(0, len(flat), 2)}
+    return dict(zip(map(_text_of, flat[::2]), flat[1::2], strict=True))
 
 
 def number(raw: bytes | int | None, default: int = 0) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from queuepool.errors import UndecodableError
@@ -45,6 +46,7 @@ _NOT_COUNTERS = frozenset(
 
 
 _READY = ("r0", "r1", "r2", "r3")  # by tier
+_MOST_ABOUT = 200  # bytes
 
 
 def observe(partition: int) -> Verb[PartitionState]:
@@ -54,7 +56,7 @@ def observe(partition: int) -> Verb[PartitionState]:
         now_ms, counters, owner, jobs, delayed, in_flight, dead = r[:7]
         lanes, oldest_ms, books, draining, checkpoint, last = r[7:13]
         aside, tasks, untold, waiting = r[13:17]
-        c, ck, held_tasks = fields(counters), fields(checkpoint), _read_held(r[17])
+        c, o, ck, held_tasks = *map(fields, (counters, owner, checkpoint)), _read_held(r[17])
         ready, held_ms = _ready(c), number(c.get("hold")) or None
         held = max(0, number(c.get("held"))) + (sum(ready) if held_ms else 0) + waiting
         return PartitionState(
@@ -71,7 +73,7 @@ def observe(partition: int) -> Verb[PartitionState]:
             books=books,
             draining=draining,
             counters={k: number(v) for k, v in c.items() if k not in _NOT_COUNTERS},
-            owner=_read_owner(fields(owner), now_ms),
+            owner=_read_owner(o, now_ms),
             checkpoint=_number_or_none(ck.get("target")),
             checkpoint_ms=_number_or_none(ck.get("at")),
             last_command=stored_text(last),
@@ -83,7 +85,7 @@ def observe(partition: int) -> Verb[PartitionState]:
             capped=max(0, number(c.get("capped"))),
             held_ms=held_ms,
             untold=untold,
-            protocol=_read_protocol(fields(owner), draining),
+            protocol=_read_protocol(o, draining),
         )
 
     return Verb("observe", (), read)
@@ -107,7 +109,8 @@ def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
     if not o.get("nonce"):
         return None
     cpu, _, memory = _told(o, "load").partition(b":")
-    version, _, keep = _told(o, "about").partition(b":")
+    version, dead_keep = _read_about(_told(o, "about")[:_MOST_ABOUT])
+    used = _told(o, "limits")
     return Owner(
         host=stored_text(o.get("host", b"")),
         epoch=number(o.get("epoch")),
@@ -119,10 +122,10 @@ def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
         applied=stored_text(o.get("applied", b"0-0")),
         cpu=_percent(cpu),
         memory=_percent(memory),
-        version=stored_text(version[:32]),
-        dead_keep=_keep(keep),
-        limits=read_limit_uses(_told(o, "limits")),
-        work=read_work(_told(o, "limits")),
+        version=version,
+        dead_keep=dead_keep,
+        limits=read_limit_uses(used),
+        work=read_work(used),
         to_end=o.get("drain", b"") == o.get("epoch"),
     )
 
@@ -139,6 +142,13 @@ def _told(o: dict[str, bytes], field: str) -> bytes:
     """Return what this owner told, not an earlier one."""
     epoch, _, text = o.get(field, b"").partition(b":")
     return text if epoch == o.get("epoch") else b""
+
+
+@lru_cache(maxsize=1000)  # the same for as long as a consumer lives
+def _read_about(text: bytes) -> tuple[str, tuple[int, int] | None]:
+    """Return the release of an owner, and the bounds of the dead jobs that it keeps."""
+    version, _, keep = text.partition(b":")
+    return stored_text(version[:32]), _keep(keep)
 
 
 def _keep(text: bytes) -> tuple[int, int] | None:
