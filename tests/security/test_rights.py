@@ -115,15 +115,14 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     scripts = {name: set(role.scripts) for name, role in ROLES.items()}
 
     shape = scripts_in("producer/route") | scripts_in("producer/pools")
-    outboxes = scripts_in("producer/relay")
-    of_owners_of_batches = {"note_ends", "untold", "tend_batches"}
-    of_batches = scripts_in("flows/verbs") - of_owners_of_batches - {"batches"}
-    assert scripts["producer"] == scripts_in("producer/verbs") | shape | of_batches | outboxes
+    tenants = scripts_in("producer/tenants")
+    beside = scripts_in("producer/relay") | tenants | scripts_in("flows/verbs") - {"batches"}
+    assert scripts["producer"] == scripts_in("producer/verbs") | shape | beside
     of_owners = {"ask", "slow", "end_permits"}
     owner = scripts_in("owner/verbs") | scripts_in("owner/gates") | of_owners
-    reads = {"batch", "batch_results"}
-    assert scripts["consumer"] == owner | {"audit"} | shape | of_owners_of_batches | reads
-    of_groups = {"group", "configure", "configure_tenant", "tenant", "tenants", "hold_task"}
+    of_batches = scripts_in("flows/telling") | {"batch", "batch_results"}
+    assert scripts["consumer"] == owner | {"audit"} | shape | of_batches
+    of_groups = {"group", "configure", "hold_task"} | tenants
     beside = {"observe", "gates", "checkup"} | of_groups | shape
     beside |= scripts_in("limits/verbs") - of_owners
     beside |= scripts_in("schedules/verbs") | scripts_in("log/verbs")
