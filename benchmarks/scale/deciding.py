@@ -16,6 +16,7 @@ from queuepool.verbs.leader import verbs as lead
 
 _SHADOW = "pwqd"
 _FIRST_S, _S = 6.0, 20.0
+_TIMES = 50  # a second, at which some of the consumers report
 
 
 def deciding(scale: float) -> Iterator[Row]:
@@ -48,10 +49,13 @@ def _begin_shadow(r: Rig) -> None:
 
 
 def _after(url: str, seconds: float, owners: Sequence[OwnedPartition]) -> tuple[float, float]:
-    """Let consumers report once a second; return the cycles until then, and their seconds."""
+    """Let consumers report once a second; return the cycles until then, and their seconds.
+
+    Each has its own time to do so: if all did at once, either no cycle or every one would meet
+    them, as both come once a second.
+    """
     began = monotonic()
-    while monotonic() < began + seconds:
-        due = monotonic() + 1
-        report(owners)
-        sleep(max(0.0, due - monotonic()))
+    for n in range(int(seconds * _TIMES)):
+        sleep(max(0.0, began + n / _TIMES - monotonic()))
+        report(owners[n % _TIMES :: _TIMES])
     return cycles(url)
