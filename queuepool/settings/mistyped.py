@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from pydantic_settings import BaseSettings
 
+_OF_THE_PAGE = "QUEUEPOOL_WEB_"  # names of its settings may resemble those of the pool
 _NEAR = 0.7  # of get_close_matches: one letter of four may be another, or two be exchanged
 
 
@@ -15,7 +16,7 @@ def mistyped(variables: Iterable[str], *settings: type[BaseSettings]) -> Iterato
 
     Other programs' variables may begin as ours do, so what resembles none is passed over.
     """
-    known = {name for kind in settings for name in _names_of(kind)}
+    known = {name for kind in settings for name in names_of(kind)}
     for variable in sorted(variables):
         name = variable.upper()
         if name not in known and (meant := _meant_by(name, settings)):
@@ -25,14 +26,15 @@ def mistyped(variables: Iterable[str], *settings: type[BaseSettings]) -> Iterato
 def _meant_by(name: str, settings: Iterable[type[BaseSettings]]) -> str:
     for kind in settings:
         prefix = _prefix_of(kind)
-        if name.startswith(prefix):
-            ends = {known.removeprefix(prefix): known for known in _names_of(kind)}
+        if name.startswith(prefix) and name.startswith(_OF_THE_PAGE) == (prefix == _OF_THE_PAGE):
+            ends = {known.removeprefix(prefix): known for known in names_of(kind)}
             for near in get_close_matches(name.removeprefix(prefix), ends, 1, _NEAR):
                 return ends[near]
     return ""
 
 
-def _names_of(settings: type[BaseSettings]) -> list[str]:
+def names_of(settings: type[BaseSettings]) -> list[str]:
+    """Return the variables of these settings, former names included."""
     names = [*settings.model_fields, *getattr(settings, "old_names", {}).values()]
     return [_prefix_of(settings) + name.upper() for name in names]
 

@@ -90,13 +90,12 @@ def unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
     Of the pool's and the page's, all; of a process's, those that resemble a setting of it.
     """
     from queuepool.settings.environment import QueuePoolSettings
-    from queuepool.settings.mistyped import mistyped
+    from queuepool.settings.mistyped import mistyped, names_of
     from queuepool.web.settings import WebSettings
 
-    known = {f"QUEUEPOOL_{name.upper()}" for name in QueuePoolSettings.model_fields}
-    known |= {f"QUEUEPOOL_WEB_{name.upper()}" for name in WebSettings.model_fields}
+    known = {*names_of(QueuePoolSettings), *names_of(WebSettings), *OTHER_VARIABLES}
     for name in sorted(environment):
-        if name.upper().startswith("QUEUEPOOL_") and name.upper() not in known | OTHER_VARIABLES:
+        if name.upper().startswith("QUEUEPOOL_") and name.upper() not in known:
             near = list(mistyped([name], QueuePoolSettings, WebSettings))
             text = near[0] if near else f"{name} is set, but there is no such setting"
             yield Finding("warning", "settings", text)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from pydantic_settings import BaseSettings
 
 from consumer.settings import ConsumerSettings
 from coordinator.settings import CoordinatorSettings
 from queuepool.cli.commands.check import OTHER_VARIABLES
 from queuepool.settings.environment import QueuePoolSettings
-from queuepool.settings.mistyped import mistyped
+from queuepool.settings.mistyped import mistyped, names_of
 from queuepool.web.settings import WebSettings
 
 ALL = (QueuePoolSettings, ConsumerSettings, CoordinatorSettings, WebSettings)
@@ -39,3 +40,10 @@ def test_one_that_is_almost_a_setting_names_it(variable: str, meant: str) -> Non
 )
 def test_settings_and_others_are_passed_over(variable: str) -> None:
     assert list(mistyped([variable], *ALL)) == []
+
+
+@pytest.mark.parametrize("own", ALL[1:])
+def test_no_process_doubts_the_settings_of_another(own: type[BaseSettings]) -> None:
+    every = [name for settings in ALL for name in names_of(settings)]
+
+    assert list(mistyped([*every, *OTHER_VARIABLES], QueuePoolSettings, own)) == []
