@@ -82,6 +82,42 @@ def test_what_a_server_has_answered_is_read_while_it_works_on_the_rest(
     assert found == {0: 0, 1: 2}
 
 
+def test_a_server_with_many_partitions_works_while_its_replies_are_received(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coordinator.loop.fleet._ROUND_TRIP", 1)
+    monkeypatch.setattr("coordinator.loop.fleet._MANY", 3)
+    topology = build({"a": "redis://a"}, 5, "")
+    fleet = Fleet(topology, Keyspace(), {"a": rig.a})
+    both = threading.Barrier(2)
+
+    def first_of_either_half(_key: bytes, verb: Verb[Any]) -> Any:
+        if verb.args[0] in (0, 2):
+            both.wait(60.0)
+        return verb.args[0]
+
+    rig.a.answer = first_of_either_half
+    calls = [(n, Verb("status", [n], int)) for n in range(5)]
+
+    assert fleet.run(calls) == [0, 1, 2, 3, 4]
+    monkeypatch.setattr("coordinator.loop.fleet._MANY", 5)
+    both.abort()
+    rig.a.answer = lambda _key, verb: verb.args[0]
+    assert fleet.run(calls) == [0, 1, 2, 3, 4]
+    fleet.close()
+
+
+def test_round_trips_grow_from_a_small_one(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coordinator.loop.fleet._MANY", 1_000)
+    fleet = Fleet(build({"a": "redis://a"}, 300, ""), Keyspace(), {"a": rig.a})
+    rig.a.answer = lambda _key, verb: verb.args[0]
+
+    sizes = [len(some) for some, _ in fleet.stream([(n, Verb("x", [n], int)) for n in range(300)])]
+
+    assert sizes == [16, 32, 64, 64, 64, 60]
+    fleet.close()
+
+
 def test_a_server_that_fails_is_not_asked_again_in_a_run(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
