@@ -96,8 +96,10 @@ def fields(flat: Sequence[bytes]) -> dict[str, bytes]:
 
 def number(raw: bytes | int | None, default: int = 0) -> int:
     """Return a stored number; the default if it is missing or invalid."""
+    if raw is None:
+        return default
+    if type(raw) is bytes and raw.isdigit() and len(raw) <= _PLAIN_DIGITS:  # nearly always
+        return int(raw)
     if isinstance(raw, int):
         return raw
-    if type(raw) is bytes and len(raw) <= _PLAIN_DIGITS and raw.isdigit():  # nearly always
-        return int(raw)
-    return int(raw) if raw is not None and _NUMBER.fullmatch(raw) else default
+    return int(raw) if _NUMBER.fullmatch(raw) else default

@@ -11,6 +11,7 @@ import pytest
 
 from queuepool.errors import FencedError, QueuePoolError, ScriptError
 from queuepool.protocol import codec
+from queuepool.verbs import Verb, fields
 from queuepool.verbs.acl import keys_of
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
@@ -139,6 +140,25 @@ def test_an_observation_reads_no_body_of_an_absurd_size(server_world: World) -> 
     plant(server_world, header + b" " * 17_000_000, b"huge")
 
     assert server_world.partition.observe().oldest_ms == 0
+
+
+@pytest.mark.parametrize("strange", [1, 150])
+def test_an_observation_is_of_our_own_counters_and_short(server_world: World, strange: int) -> None:
+    world = server_world
+    world.damaged = True
+    w.enqueue(world, ["a"])
+    counters = world.client.hgetall(key(world, "c"))
+    said = [*(f"x{n}" for n in range(strange)), "probe"]
+    world.client.hset(key(world, "c"), mapping=dict.fromkeys(said, b"7" * 1000))
+
+    reply: Any = world.partition.run(Verb("observe", (), lambda r: r))
+    state = world.partition.observe()
+
+    known = fields(reply[1])
+    assert all(len(value) <= 32 for value in known.values())
+    assert known["probe"] == b"7" * 32
+    assert len(known) == len(counters) + 1 + (strange if strange < 100 else 0)
+    assert (state.counters, state.backlog) == ({"enqueued": 1}, 1)
 
 
 def test_an_observation_counts_no_ends_where_something_else_stands(server_world: World) -> None:

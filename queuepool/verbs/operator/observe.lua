@@ -13,7 +13,7 @@
 -- O(1): no part grows with jobs or groups.
 local base = KEYS[1]
 local j, c, o = base .. ':j', base .. ':c', base .. ':o'
--- uses: clock, counters, until_release
+-- uses: clock, until_release
 -- uses: epochs_in_flight
 local inflight, lanes, oldest = 0, {}, now
 for _, e in ipairs(epochs) do inflight = inflight + redis.call('ZCARD', base .. ':fl:' .. e) end
@@ -22,9 +22,9 @@ for t = 0, 3 do
   lanes[t + 1] = redis.call('LLEN', ring)
   if lanes[t + 1] > 0 then
     for _, seat in ipairs(redis.call('LRANGE', ring, 0, 3)) do
-      local tier, tenant = string.match(seat, '^([4-7])' .. string.rep('.', 11) .. '(.*)')
-      if tier then -- its lane next in turn
-        seat = redis.pcall('LINDEX', base .. ':tr:' .. tier - 4 .. ':' .. tenant, 0)
+      local kind = string.byte(seat)
+      if kind and kind >= 52 and kind <= 55 then -- '4' to '7', a tenant: its lane next in turn
+        seat = redis.pcall('LINDEX', base .. ':tr:' .. kind - 52 .. ':' .. string.sub(seat, 13), 0)
         if type(seat) ~= 'string' then seat = '' end
       end
       local lane = base .. ':q:' .. string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13)
@@ -47,8 +47,16 @@ if redis.call('EXISTS', base .. ':ua', base .. ':ht', base .. ':fo', base .. ':b
   -- uses: observe_rare
 end
 local counts = {}
-for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
-  if text then counts[#counts + 1] = counters[k]; counts[#counts + 1] = string.sub(text, 1, 32) end
+if redis.call('HLEN', c) <= 100 then
+  counts = redis.call('HGETALL', c)
+else -- most of them are no counters: somebody else's
+  -- uses: counters
+  for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
+    if text then counts[#counts + 1] = counters[k]; counts[#counts + 1] = text end
+  end
+end
+for k = 2, #counts, 2 do -- damaged ones may be long
+  if #counts[k] > 32 then counts[k] = string.sub(counts[k], 1, 32) end
 end
 local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
 return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j), delayed, inflight,

@@ -22,29 +22,29 @@ from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb, fields, number
 from queuepool.verbs.owner.limit_uses import read_limit_uses, read_work
 
-_NOT_COUNTERS = frozenset(
-    (
-        *("r0", "r1", "r2", "r3", "k0", "k1", "k2", "k3"),
-        *(
-            "bytes",
-            "largest",
-            "cut",
-            "dn",
-            "dn_since",
-            "aside",
-            "held",
-            "capped",
-            "hold",
-            "rare",
-            "tried",
-            "shut",
-            "probe",
-            "parked",
-        ),
-    )
+_COUNTERS = frozenset(  # and `dead_bytes`, which falls as well
+    [
+        "enqueued",
+        "done",
+        "failed",
+        "retried",
+        "died",
+        "cancelled",
+        "duplicate",
+        "recovered",
+        "fenced",
+        "evicted",
+        "discarded",
+        "replayed",
+        "duplicate_finish",
+        "rollback_finish",
+        "conflicts",
+        "expired",
+        "replaced",
+        "admitted",
+        "dead_bytes",
+    ]
 )
-
-
 _READY = ("r0", "r1", "r2", "r3")  # by tier
 _MOST_ABOUT = 200  # bytes
 
@@ -72,7 +72,7 @@ def observe(partition: int) -> Verb[PartitionState]:
             oldest_ms=0 if held_ms else oldest_ms,
             books=books,
             draining=draining,
-            counters={k: number(v) for k, v in c.items() if k not in _NOT_COUNTERS},
+            counters={k: number(v) for k, v in c.items() if k in _COUNTERS},
             owner=_read_owner(o, now_ms),
             checkpoint=_number_or_none(ck.get("target")),
             checkpoint_ms=_number_or_none(ck.get("at")),
