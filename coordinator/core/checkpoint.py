@@ -29,15 +29,10 @@ def due(
     found = []
     for seen in observations:
         state = seen.state
-        if (
-            seen.unusable_reason
-            or state is None
-            or state.owner is None
-            or seen.partition in commanded
-        ):
+        if state is None or state.owner is None or seen.partition in commanded:
             continue
         noted_ms = state.checkpoint_ms if state.checkpoint is not None else None
         fresh = noted_ms is not None and 0 <= state.observed_ms - noted_ms < interval_s * 1000
-        if not fresh or seen.partition not in written:
+        if (not fresh or seen.partition not in written) and not seen.unusable_reason:
             found.append((seen.partition, state.owner.target))
     return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from msgspec import Struct
 
 from coordinator.policy import PolicyState
@@ -11,8 +9,7 @@ from coordinator.policy.demand import Demand
 from queuepool.models import Owner
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingCommand:
+class PendingCommand(Struct, frozen=True, kw_only=True):
     """The last command to a partition that its consumer has not applied yet.
 
     before: the target that the consumer reported when it was sent.
@@ -25,8 +22,7 @@ class PendingCommand:
     owner_epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnBound:
+class OwnBound(Struct, frozen=True, kw_only=True):
     """A bound of a consumer itself: it was told to have more workers, or fewer, and has so many.
 
     until_s: when it is told so again, since it may have refused the command for another reason.

@@ -54,8 +54,7 @@ class Mode(StrEnum):
     MANUAL = "manual"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inputs:
+class Inputs(Struct, frozen=True, kw_only=True):
     """The inputs of a decision."""
 
     backlog: int
@@ -67,8 +66,7 @@ class Inputs:
     in_flight: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleCommand:
+class ScaleCommand(Struct, frozen=True, kw_only=True):
     """A command to send: `sequence` orders it within the leader's epoch."""
 
     partition: int
@@ -78,8 +76,7 @@ class ScaleCommand:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clamp:
+class Clamp(Struct, frozen=True, kw_only=True):
     """What moved a wanted count, from what to what, and why."""
 
     name: str
@@ -91,8 +88,7 @@ class Clamp:
         return f"{self.name} {self.before} -> {self.after}" + (f" ({self.why})" if self.why else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """A wanted number of workers and why. inputs is None when the partition was not seen.
 
     clamps: the names of all that kept the policy from what it wanted. moved: those with their
@@ -111,8 +107,7 @@ class Target:
     figures: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionDecision(Target):
+class PartitionDecision(Target, frozen=True, kw_only=True):
     """The decision for one partition in one cycle.
 
     doubt: why the observation is not, or hardly, believed; empty if it is.
@@ -143,8 +138,7 @@ class InForce:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionView:
+class PartitionView(Struct, frozen=True, kw_only=True):
     """One partition as last observed.
 
     state is the last one observed; problem says why the latest observation failed. target is what
@@ -161,7 +155,7 @@ class PartitionView:
     finished_per_s: float
     target: int
     manual_until_ms: int | None
-    pace: Pace = field(default_factory=Pace)
+    pace: Pace = Pace()
     pool: str = DEFAULT_POOL
     decision: PartitionDecision | None = None
     unsent: str = ""

@@ -18,10 +18,10 @@ command, or after one while its target has never moved, as of commands that it r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 
 from coordinator.core.doubts import kind_of
 from coordinator.core.memory import OwnBound, PartitionMemory, PendingCommand, own_bound
@@ -134,9 +134,9 @@ class Planner:
         if owner is None:
             return memory, decision
         if decision.target != decision.previous:
-            memory = changed(memory, reason=decision.reason)
+            memory = replace(memory, reason=decision.reason)
         if decision.target == owner.target:
-            return changed(memory, pending=None) if memory.pending else memory, decision
+            return replace(memory, pending=None) if memory.pending else memory, decision
         if bounded := self._bounded(memory, decision.target, owner, now_s):
             return bounded, decision
         if self._may_still_be_obeyed(memory.pending, decision.target, owner, now_s):
@@ -158,7 +158,7 @@ class Planner:
             command_id=f"{epoch}-{command.sequence}",
             owner_epoch=owner.epoch,
         )
-        memory = changed(memory, sequence=command.sequence, pending=pending)
+        memory = replace(memory, sequence=command.sequence, pending=pending)
         return memory, replace(decision, command=command)
 
     def _may_still_be_obeyed(
@@ -174,7 +174,7 @@ class Planner:
     ) -> PartitionMemory | None:
         """Return the memory if the consumer's own bound keeps it from a target; None if not."""
         if found := self._bound_met(memory, owner, now_s):
-            return changed(memory, pending=None, own=found)
+            return replace(memory, pending=None, own=found)
         own = own_bound(memory, owner, now_s)
         return memory if own and own.bounded(target) == owner.target else None
 
@@ -241,6 +241,10 @@ class Planning:
             decisions.append(decision)
         return CyclePlan(memories=after, decisions=tuple(decisions), notable=tuple(notable))
 
+    def forget(self) -> None:
+        """Drop what was considered: the next cycle does not wait until it is freed."""
+        self._drafts = []
+
     def _settled(
         self, drafts: Sequence[Draft]
     ) -> Iterator[tuple[PartitionMemory, PartitionDecision]]:
@@ -278,8 +282,8 @@ def _noted(
         if kind == before.noted or _was_held(memory, kind, now_s):
             return memory, False
         others = [one for one in memory.held if one[0] != kind]
-        memory = changed(memory, held=((kind, now_s), *others[: _HELD_KINDS - 1]))
-    return (memory if kind == memory.noted else changed(memory, noted=kind)), True
+        memory = replace(memory, held=((kind, now_s), *others[: _HELD_KINDS - 1]))
+    return (memory if kind == memory.noted else replace(memory, noted=kind)), True
 
 
 def _was_held(memory: PartitionMemory, kind: tuple[object, ...], now_s: float) -> bool:

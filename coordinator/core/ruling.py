@@ -7,11 +7,11 @@ the policy chose, the policy decides once more within it, so that it remembers w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 
 from coordinator.core.doubts import A_STEP_AT_MOST, contradiction, within_a_step
 from coordinator.core.memory import PartitionMemory
@@ -164,7 +164,7 @@ class Ruler:
             moved=moved,
         )
         policy = self.policy.initial(target)
-        memory = changed(memory, policy=policy, target=target, manual=True, seen_s=seen.at_s)
+        memory = replace(memory, policy=policy, target=target, manual=True, seen_s=seen.at_s)
         return Draft(memory=memory, decision=decision)
 
     def _first_look(
@@ -175,7 +175,7 @@ class Ruler:
         last = (seen.state.observed_ms if seen.state else 0, inputs.finished_total)
         owner = seen.state.owner if seen.state else None
         if owner is not None and memory.last == _NEVER and (why := contradiction(owner)):
-            return _look_again(changed(memory, last=last), seen, inputs, why)
+            return _look_again(replace(memory, last=last), seen, inputs, why)
         chosen = self.policy.decide(reading, self.policy.initial(target), self.rules.limits)
         decision = PartitionDecision(
             partition=seen.partition,
@@ -188,7 +188,7 @@ class Ruler:
         )
         policy = replace(chosen.state, target=target)
         demand = self._demand(memory, policy, reading)
-        memory = changed(
+        memory = replace(
             memory,
             policy=policy,
             target=target,
@@ -255,7 +255,7 @@ class Ruler:
 
 def _remembered(draft: Draft, policy: PolicyState, granted: int) -> PartitionMemory:
     before = draft.memory
-    return changed(
+    return replace(
         before,
         policy=policy,
         target=granted,

@@ -10,7 +10,9 @@ import heapq
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from coordinator.core.model import Mode, Snapshot
 from coordinator.decisions.stored import DecisionRecord, Outcome, decode, encode

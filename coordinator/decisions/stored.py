@@ -9,11 +9,11 @@ Releases before 0.2.0 stored JSON objects, which are read as well. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from coordinator.core.model import Clamp, Inputs, Mode, PartitionDecision, Target
 from queuepool.protocol.unreadable import UNREADABLE
@@ -28,8 +28,7 @@ class Unsent(StrEnum):
     UNKNOWN = "unknown"  # its reply was lost
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """What was seen some cycles after a decision, or at the next one if that came before."""
 
     at_ms: int
@@ -40,8 +39,7 @@ class Outcome:
     finished_per_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionRecord(Target):
+class DecisionRecord(Target, frozen=True, kw_only=True):
     """One decision as stored. command: id of the command that informed the consumer, or empty.
 
     record_version: of the scaling record that held. outcome: None if it is not known (yet). unsent:
@@ -60,7 +58,7 @@ class DecisionRecord(Target):
     unsent: str = ""
 
 
-_OF_TARGETS: Final = tuple(entry.name for entry in fields(Target))
+_OF_TARGETS: Final = Target.__struct_fields__
 
 
 def record_of(

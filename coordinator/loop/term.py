@@ -96,6 +96,7 @@ class Term:
         if self._acted is not None:
             self._publish(self._acted)
             self._acted = None
+        self._planning.forget()
 
     def _plan(self) -> tuple[Cycle, CyclePlan]:
         planning, now_s = self._planning, self._clock()

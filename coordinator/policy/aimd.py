@@ -5,7 +5,9 @@ load is gone it halves and remembers half of the peak as the next slow-start thr
 does the same to a congestion window). That memory is what makes the second burst slow.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
@@ -33,8 +35,7 @@ class AimdSettings(PolicySettings):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AimdState(PolicyState):
+class AimdState(PolicyState, frozen=True, kw_only=True):
     """`slow_start` is the count up to which it doubles; None until a first decrease sets it."""
 
     at_s: float | None = None

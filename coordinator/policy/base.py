@@ -7,9 +7,11 @@ variables, flags and the table of settings follow from it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Final, Generic, TypeVar, get_args
+
+from msgspec.structs import replace
 
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 

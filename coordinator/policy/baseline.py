@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 _CHANCE = 2.0  # times what service times say was finished: if it was more, they are of other jobs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
+class Baseline(Struct, frozen=True, kw_only=True):
     """What was finished before a step.
 
     cautious: by as many as there were, all busy for one cycle at most, so rather too few. sure: a

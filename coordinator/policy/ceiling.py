@@ -9,7 +9,9 @@ one step, and waits for its verdict.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator.policy import step_verdict
 from coordinator.policy.baseline import Baseline
@@ -29,8 +31,7 @@ _KEEP_JOBS, _MOST_KEEP_S = 10.0, 3_600.0  # of such a window, if a job takes lon
 _NONE = Window()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ceiling:
+class Ceiling(Struct, frozen=True, kw_only=True):
     """What the completions say about steps up.
 
     window: saturated readings with one worker count; last, older: the last two saturated cycles,
@@ -41,19 +42,19 @@ class Ceiling:
     clearly fewer jobs of this backlog; needed_s: what a job took when more were last found to help.
     """
 
-    window: Window = field(default_factory=Window)
-    last: Window = field(default_factory=Window)
-    older: Window = field(default_factory=Window)
+    window: Window = Window()
+    last: Window = Window()
+    older: Window = Window()
     saturated: bool = False  # the last reading had more jobs waiting than workers
     full: bool = False  # at the last reading, every worker was busy
-    recent: Window = field(default_factory=Window)  # fading; workers: the busy ones of the last
+    recent: Window = Window()  # fading; workers: the busy ones of the last
     recent_worker_s: float = 0.0
     before: Baseline | None = None
     interrupted: Baseline | None = None
     interrupted_s: float = 0.0
     trial_cycles: int = 0
     workers: int = 0
-    probe: Probe = field(default_factory=Probe)
+    probe: Probe = Probe()
     pause_left_s: float = 0.0
     pause_next_s: float = 0.0
     careful: bool = False
@@ -118,8 +119,8 @@ class Ceiling:
         else:
             interrupted_s = self.interrupted_s + seconds if self.before is None else 0.0
             interrupted, before = (before if interrupted_s < _KEEP_S else None), None
-        # Not by `replace`, which would take a good part of a cycle over many partitions.
-        return Ceiling(
+        return replace(
+            self,
             window=window,
             last=one,
             older=self.last if one.cycles else _NONE,
@@ -136,11 +137,7 @@ class Ceiling:
                 finished=self.recent.finished * keep + finished,
             ),
             recent_worker_s=self.recent_worker_s * keep + busy * seconds,
-            workers=self.workers,
-            probe=self.probe,
             pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S),
-            pause_next_s=self.pause_next_s,
-            careful=self.careful,
             calm=self.calm if self.calm and deep else reading.workers,
             needed=self.needed if deep else 0,
             needed_s=self.needed_s if deep else 0.0,

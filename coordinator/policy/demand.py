@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from coordinator.policy.lately import Lately
 from coordinator.policy.model import LimitUse, Reading
@@ -26,8 +28,7 @@ LOW: Final = 0.4  # square roots of the load, by which the size may be below it
 _MOST: Final = 10**12  # jobs; a larger count is damaged
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitTally:
+class LimitTally(Struct, frozen=True, kw_only=True):
     """What was seen of a limit: its totals, its rate, and its fading sums."""
 
     finished_total: int
@@ -37,8 +38,7 @@ class LimitTally:
     worker_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(Struct, frozen=True, kw_only=True):
     """What readings say so far; `at_s` is None until the first one."""
 
     at_s: float | None = None
@@ -50,7 +50,7 @@ class Demand:
     finished: float = 0.0  # fading sums
     worker_s: float = 0.0
     limits: Mapping[str, LimitTally] = field(default_factory=dict)
-    lately: Lately = field(default_factory=Lately)
+    lately: Lately = Lately()
 
     @property
     def service_s(self) -> float:
@@ -109,7 +109,6 @@ class Demand:
         worker_s = self.worker_s * keep + busy * seen_s
         service_s = (worker_s + _PRIOR_S) / (jobs + _PRIOR_JOBS)
         weight = 1 - math.exp(-seen_s / max(_LEAST_TAU_S, _TAU_JOBS * service_s))
-        # Not by `replace`, which would take a good part of a cycle over many partitions.
         return Demand(
             at_s=reading.at_s,
             measured=True,
@@ -139,6 +138,8 @@ class Demand:
 
         Only the unused part: what a limit lets through is seen as arrivals already.
         """
+        if not reading.limits:
+            return 0.0
         needed = self._workers_for_permits(reading)
         for one in reading.limits:
             tally = self.limits.get(one.name)

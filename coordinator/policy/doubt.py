@@ -13,7 +13,8 @@ backlog is enough.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from coordinator.policy.ceiling import Ceiling
 from coordinator.policy.gain_check import GainCheckSettings

@@ -13,8 +13,11 @@ example because jobs run longer than a few cycles, the step is kept.
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator.policy.base import PolicySettings
 from coordinator.policy.model import require
@@ -57,8 +60,7 @@ class GainCheckSettings(PolicySettings):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class Window(Struct, frozen=True, kw_only=True):
     """Completions while the backlog never ran dry and the worker count was constant.
 
     slow_s, slow_finished: seconds and completions of the slowest cycle; first_s, first_finished: of
@@ -155,11 +157,10 @@ class Window:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepTrial:
+class StepTrial(Struct, frozen=True, kw_only=True):
     """`before` is the window before a step on trial; None while no step is on trial."""
 
-    window: Window = field(default_factory=Window)
+    window: Window = Window()
     before: Window | None = None
     pause_left_s: float = 0.0
     pause_next_s: float = 0.0  # 0: the next pause is the first one

@@ -13,7 +13,9 @@ worker; if far fewer end than their pace lets expect, other jobs run, and it beg
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator.policy.model import Reading
 
@@ -24,8 +26,7 @@ _EXPECTED = 16.0  # ends, with fewer of which nothing can be said
 _SURE_CYCLES = 2  # of these: one may be a stall of the server
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lately:
+class Lately(Struct, frozen=True, kw_only=True):
     """busy: workers at the last reading. worker_s: since the last few ends; ended: how many.
 
     fewer_s, fewer: the same of the cycles since far fewer ended than before; they are cycles.

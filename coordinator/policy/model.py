@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
+from msgspec import Struct
+
 from queuepool.models.limit_use import LimitUse
 from queuepool.models.work import EndedWork
 
@@ -49,8 +51,7 @@ class Direction(StrEnum):
         return cls("up" if after > before else "down" if after < before else "hold")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """One observation of one partition.
 
     `at_s` is any steadily growing clock, in seconds; only differences of it are used.
@@ -126,9 +127,8 @@ class Limits:
         return workers, ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyState:
-    """What a policy remembers between cycles: only numbers, so `asdict` makes it JSON.
+class PolicyState(Struct, frozen=True, kw_only=True):
+    """What a policy remembers between cycles: only numbers, so that it is recorded as JSON.
 
     Each policy extends it. A policy that receives the state of another one, for example after the
     operator changed the policy, starts over from its target.
@@ -147,8 +147,7 @@ class PolicyState:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """The wanted number of workers, and why.
 
     `target` is absolute. A caller compares it with what the consumer reported, not only with

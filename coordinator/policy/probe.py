@@ -13,7 +13,9 @@ shows that they are still enough; if it finishes a little more, they are raised 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator.policy.baseline import Baseline
 from coordinator.policy.gain_check import Window
@@ -30,8 +32,7 @@ _JOBS = 3.0  # that each worker has time for, at least
 _ALL = 0.65  # share of the workers: if so many are needed, all are, as far as counts can tell
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Probe(Struct, frozen=True, kw_only=True):
     """enough: the fewest workers known to finish as many as any, and per_s: what these finish.
 
     tried: fewer, which are being tried; 0 for none. ruled_out: none shall be. doubted: the workers

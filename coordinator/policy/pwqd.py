@@ -10,7 +10,9 @@ The slow decrease is what helps with a second burst: it finds most of the worker
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
 from coordinator.policy.gain_check import GainCheckSettings, StepTrial, Verdict
@@ -49,8 +51,7 @@ class PwqdSettings(PolicySettings):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PwqdState(PolicyState):
+class PwqdState(PolicyState, frozen=True, kw_only=True):
     """What one cycle leaves for the next; `at_s` is None until the first observation."""
 
     at_s: float | None = None
@@ -61,7 +62,7 @@ class PwqdState(PolicyState):
     quiet_s: float = 0.0  # observed time since the last step up or backlog
     busy: float = 0.0  # smoothed busy workers
     level: float = 0.0  # the decaying, unrounded target
-    trial: StepTrial = field(default_factory=StepTrial)
+    trial: StepTrial = StepTrial()
 
 
 class PwqdPolicy(Policy[PwqdSettings, PwqdState]):

@@ -5,7 +5,9 @@ one. Halving on the first quiet cycle is what makes it oscillate: a load that co
 met with few workers each time. It is kept as the baseline that the default has to beat.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
@@ -25,8 +27,7 @@ class RatioSettings(PolicySettings):
         require(self.step_factor > 1, f"step_factor={self.step_factor} must exceed 1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatioState(PolicyState):
+class RatioState(PolicyState, frozen=True, kw_only=True):
     """The target, and whether anything was observed since this state began."""
 
     observed: bool = False

@@ -12,8 +12,10 @@ A worker starts in no time, so all cost is idling afterwards: hence both ways at
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
 from coordinator.policy.ceiling import Ceiling
@@ -53,13 +55,12 @@ class SizedSettings(PolicySettings):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizedState(PolicyState):
+class SizedState(PolicyState, frozen=True, kw_only=True):
     """What one cycle leaves for the next. large_s: for how long fewer workers were enough."""
 
-    demand: Demand = field(default_factory=Demand)
-    ceiling: Ceiling = field(default_factory=Ceiling)
-    worth: Worth = field(default_factory=Worth)
+    demand: Demand = Demand()
+    ceiling: Ceiling = Ceiling()
+    worth: Worth = Worth()
     large_s: float = 0.0
 
     @property
@@ -156,15 +157,13 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         check = self.settings.gain_check
         finished = reading.finished_total - last.finished_total
         since_s, worth = reading.at_s - last.at_s, state.worth.observe(reading.work)
-        # Not by `replace`, which would take a good part of a cycle over many partitions.
-        seen = SizedState(
-            target=state.target,
+        seen = replace(
+            state,
             demand=demand,
             ceiling=state.ceiling.observe(
                 reading, since_s, finished * worth.share, check, limits.min_workers
             ),
             worth=worth,
-            large_s=state.large_s,
         )
         if demand.changed and worth.as_usual:  # other jobs run now: nothing can be compared
             seen = replace(seen, ceiling=seen.ceiling.without_trial())

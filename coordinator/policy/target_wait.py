@@ -9,7 +9,9 @@ directions, so it changes the count in almost every cycle.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
 from coordinator.policy.demand import Demand, busy_workers, waiting
@@ -27,11 +29,10 @@ class TargetWaitSettings(PolicySettings):
         self.require_above_zero("cycle_s", "wait_s")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetWaitState(PolicyState):
+class TargetWaitState(PolicyState, frozen=True, kw_only=True):
     """The target, and what was measured of the jobs."""
 
-    demand: Demand = field(default_factory=Demand)
+    demand: Demand = Demand()
 
     @property
     def measured(self) -> Demand:

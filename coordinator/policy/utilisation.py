@@ -8,7 +8,9 @@ The length of jobs plays no part, so short jobs get many more workers than they 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
 from coordinator.policy.demand import busy_workers, waiting
@@ -27,8 +29,7 @@ class UtilisationSettings(PolicySettings):
         self.require_not_negative("keep_alive_s")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UtilisationState(PolicyState):
+class UtilisationState(PolicyState, frozen=True, kw_only=True):
     """`risen_s`: the observed time since the last rise; `at_s`: of the last reading."""
 
     at_s: float | None = None

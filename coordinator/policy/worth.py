@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from queuepool.models.work import EndedWork
 
 _AS_USUAL = 1.5  # times the usual of their tasks: less is no sign of a limit downstream
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worth:
+class Worth(Struct, frozen=True, kw_only=True):
     """What the latest report says that had jobs; last: the latest report.
 
     share: as how many jobs of equal length a job counts. slower: what jobs took, as a multiple of

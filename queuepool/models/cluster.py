@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
+import msgspec
+from msgspec import Struct
+
 from queuepool.models.limit_use import LimitUse
 from queuepool.models.work import EndedWork
 
@@ -21,8 +24,7 @@ class Command:
     expires_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class Owner(Struct, frozen=True, kw_only=True):
     """Who owns a partition, as last reported. host is for people; lease_ms may be negative.
 
     cpu, memory: percent in use of what its machine, or its container, has; None if not reported.
@@ -49,13 +51,12 @@ class Owner:
     to_end: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionState:
+class PartitionState(Struct, frozen=True, kw_only=True):
     """One partition as observed. ready and lanes are indexed by tier; counters only grow.
 
     counters: enqueued done failed retried died cancelled duplicate recovered fenced evicted
     discarded replayed duplicate_finish rollback_finish conflicts expired replaced admitted; a
-    missing one is 0.
+    missing one is 0. `dead_bytes` is among them, and falls.
     aside: delayed jobs whose task no consumer of the partition has registered; aside_tasks: some of
     these tasks.
     held: the ready jobs that are not in `ready`, as their group is held, their task, or the whole
@@ -88,7 +89,7 @@ class PartitionState:
     held: int = 0
     capped: int = 0
     held_ms: int | None = None
-    held_tasks: Mapping[str, int] = field(default_factory=dict)
+    held_tasks: Mapping[str, int] = msgspec.field(default_factory=dict)
     parked: int = 0
     untold: int = 0
     protocol: int | None = None

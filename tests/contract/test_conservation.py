@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import asdict, is_dataclass, replace
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace as changed
 
 from queuepool.errors import FencedError
 from queuepool.models import JobStatus, PartitionState
@@ -84,7 +86,9 @@ def plain(reply: Any) -> Any:
     if isinstance(reply, JobStatus):
         return replace(reply, enqueued_ms=None, at_ms=None if reply.at_ms is None else 1)
     if isinstance(reply, PartitionState):
-        known = asdict(replace(reply, counters={}, observed_ms=0, oldest_ms=0, checkpoint_ms=0))
+        known = msgspec.to_builtins(
+            changed(reply, counters={}, observed_ms=0, oldest_ms=0, checkpoint_ms=0)
+        )
         owner = known["owner"]
         if owner:
             owner.update(epoch=0, lease_ms=0, heartbeat_ms=0)

@@ -230,7 +230,7 @@ def _memory_line(partition: int, memory: PartitionMemory, kind: type[Any]) -> _M
     """
     noted: Any = memory.noted or None
     held: Any = list(memory.held)
-    policy = None if memory.policy is None else asdict(memory.policy)
+    policy = None if memory.policy is None else msgspec.to_builtins(memory.policy)
     if policy is not None and not isinstance(memory.policy, kind):
         policy = {"target": policy["target"]}
     return _Memory(

@@ -239,13 +239,13 @@ def _shown(seen: Observation, state: PartitionState, owner: Owner, pair: _Partit
     return Observation(
         partition=seen.partition,
         at_s=seen.at_s,
-        state=replace(
+        state=changed(
             state,
             ready=ready,
             in_flight=running,
             jobs=max(state.jobs, sum(ready) + running + state.parked),
             counters={"done": pair.start + int(world.finished)},
-            owner=replace(
+            owner=changed(
                 owner, workers=world.workers, busy=running, target=world.workers, applied=""
             ),
         ),

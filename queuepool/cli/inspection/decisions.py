@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from queuepool.client.pool import QueuePool
 from queuepool.models.places import pool_field

@@ -1,8 +1,8 @@
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator.api import decisions, messages
 from coordinator.core.model import Inputs, Mode, PartitionView

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace as changed
 
 from coordinator.core.doubts import A_STEP_AT_MOST, within_a_step
 from coordinator.core.model import Observation, PartitionDecision
@@ -23,17 +24,17 @@ Wrong = Callable[[PartitionState], PartitionState]
 
 def calm(second: int) -> PartitionState:
     """10 of 20 workers busy with 50 jobs a second, and few waiting."""
-    held = replace(owner(20, busy=10), heartbeat_ms=NOW_MS + second * 1000 - 300)
+    held = changed(owner(20, busy=10), heartbeat_ms=NOW_MS + second * 1000 - 300)
     seen = state(held, backlog=3, done=1_000 + 50 * second, observed_ms=NOW_MS + second * 1000)
-    return replace(seen, in_flight=10, jobs=13)
+    return changed(seen, in_flight=10, jobs=13)
 
 
 def of_owner(**values: object) -> Wrong:
-    return lambda seen: replace(seen, owner=replace(seen.owner, **values))  # type: ignore[type-var]
+    return lambda seen: changed(seen, owner=changed(seen.owner, **values))  # type: ignore[type-var]
 
 
 def of_state(**values: object) -> Wrong:
-    return lambda seen: replace(seen, **values)  # type: ignore[arg-type]
+    return lambda seen: changed(seen, **values)
 
 
 def huge_backlog(backlog: int) -> Wrong:
@@ -48,7 +49,7 @@ def with_limit(*, parked: int, granted_per_s: float) -> Wrong:
         finished_total=0,
         service_s_total=10.0**9,
     )
-    return lambda seen: replace(of_owner(limits=(use,))(seen), jobs=13)
+    return lambda seen: changed(of_owner(limits=(use,))(seen), jobs=13)
 
 
 WRONG = {
@@ -76,15 +77,15 @@ WRONG = {
     ),
     "more parked than there are": with_limit(parked=10**9, granted_per_s=10_000),
     "a limit that grants any number": with_limit(parked=10**4, granted_per_s=10**7),
-    "from the future": lambda seen: replace(
+    "from the future": lambda seen: changed(
         of_owner(heartbeat_ms=NOW_MS + 86_400_000)(seen), ready=(0, 0, 10**6, 0), jobs=10**6 + 10
     ),
-    "counts of a consumer that stalls": lambda seen: replace(
+    "counts of a consumer that stalls": lambda seen: changed(
         of_owner(heartbeat_ms=seen.observed_ms - 6_000, lease_ms=4_000)(seen),
         ready=(0, 0, 10**6, 0),
         jobs=10**6 + 10,
     ),
-    "an endless lease": lambda seen: replace(
+    "an endless lease": lambda seen: changed(
         of_owner(lease_ms=10**12)(seen), ready=(0, 0, 10**6, 0), jobs=10**6 + 10
     ),
 }
@@ -175,7 +176,7 @@ def test_a_wrong_target_of_one_partition_takes_nothing_of_a_budget_from_others()
         seen = [Observation(partition=0, at_s=float(second), state=calm(second))]
         if second > 3:
             late = of_owner(target=10**6)(calm(second)) if second == 4 else calm(second)
-            state_ = replace(late, partition=1)
+            state_ = changed(late, partition=1)
             seen.append(Observation(partition=1, at_s=float(second), state=state_))
         plan = planner.plan(EPOCH, memories, seen, {}, float(second), now_ms=NOW_MS)
         memories = dict(plan.memories)
@@ -234,7 +235,7 @@ def test_damage_holds_and_says_so() -> None:
 
 def test_a_true_bulk_is_no_doubt() -> None:
     def bulk(seen: PartitionState) -> PartitionState:
-        return replace(seen, ready=(0, 0, 10**6, 0), jobs=10**6 + 10)
+        return changed(seen, ready=(0, 0, 10**6, 0), jobs=10**6 + 10)
 
     _, made, _ = decided("utilisation", bulk)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from coordinator.core.model import Observation
 from coordinator.core.overlays.values import parse

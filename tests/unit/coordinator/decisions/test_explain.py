@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace as changed
 
 from coordinator.core.model import Clamp, Inputs, Mode
 from coordinator.decisions.explain import alternative, sentences, work_of
@@ -143,7 +144,7 @@ def record(**changes: object) -> DecisionRecord:
             backlog=35, workers=8, busy=8, reported=8, pwqd=4.4, finished_total=9, in_flight=8
         ),
     )  # fmt: skip
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return changed(plain, **changes)
 
 
 def test_the_alternative_is_what_the_policy_wanted_or_else_to_stay() -> None:
@@ -253,7 +254,7 @@ def test_what_was_not_seen_and_who_acted_is_told() -> None:
         "2.5 executions ended per second."
     )
     assert "The consumer's target was 5, where 8 were wanted." in sentences(
-        record(inputs=replace(record().inputs, reported=5))  # type: ignore[type-var]
+        record(inputs=changed(record().inputs, reported=5))  # type: ignore[type-var]
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as changed
 
 from coordinator.core.events import FindingCame, FindingWent
 from coordinator.core.model import Mode, PartitionDecision, PartitionView, Snapshot
@@ -203,7 +204,7 @@ def test_a_snapshot_whose_partition_could_not_be_observed_is_not_judged_by_old_s
     [view] = ward.store.snapshot.partitions
 
     ward.store.publish(
-        replace(ward.store.snapshot, partitions=(replace(view, problem="no answer"),))
+        replace(ward.store.snapshot, partitions=(changed(view, problem="no answer"),))
     )
     verdict = ward.doctor.look()
 

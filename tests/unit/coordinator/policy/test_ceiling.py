@@ -1,8 +1,7 @@
 """When sized takes workers back, and where its ceiling is."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from coordinator.policy import Reading
 from coordinator.policy.ceiling import Ceiling

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as changed
 
 from coordinator.policy import LimitUse, Reading
 from coordinator.policy.demand import Demand
@@ -55,9 +56,9 @@ def test_a_backlog_that_shrinks_is_not_mistaken_for_arrivals() -> None:
 
 
 def test_jobs_in_flight_count_as_the_server_knows_them() -> None:
-    late = replace(reading(1, busy=0), in_flight=30)
+    late = changed(reading(1, busy=0), in_flight=30)
 
-    demand = steady(2, per_s=0, busy=0).observe(replace(late, at_s=2), 1.0)
+    demand = steady(2, per_s=0, busy=0).observe(changed(late, at_s=2), 1.0)
 
     assert demand.in_flight == 30
     assert demand.per_s > 0
@@ -104,7 +105,7 @@ def limited(second: int, finished: int, *, parked: int = 500, granted: float = 2
         finished_total=finished,
         service_s_total=finished * 0.5,
     )
-    return replace(reading(second, busy=10, finished_total=finished), limits=(mail,))
+    return changed(reading(second, busy=10, finished_total=finished), limits=(mail,))
 
 
 def test_only_the_unused_part_of_a_grant_needs_workers() -> None:
@@ -123,9 +124,9 @@ def test_the_jobs_of_a_limit_take_no_more_than_twice_what_all_jobs_took() -> Non
     demand = Demand()
     for second in range(60):
         seen = limited(second, 10 * second)
-        demand = demand.observe(replace(seen, busy=10), 1.0)
+        demand = demand.observe(changed(seen, busy=10), 1.0)
     [mail] = limited(60, 600).limits
-    wrong = replace(limited(60, 600), busy=10, limits=(replace(mail, service_s_total=1_000_000.0),))
+    wrong = changed(limited(60, 600), busy=10, limits=(replace(mail, service_s_total=1_000_000.0),))
 
     assert demand.unused_workers(limited(59, 590)) == pytest.approx(10 * 0.5, rel=0.1)
     assert demand.observe(wrong, 1.0).unused_workers(wrong) <= 10 * 2.5

@@ -1,10 +1,10 @@
 """The default policy, cycle by cycle."""
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator.policy import Decision, Direction, Limits, Reading
 from coordinator.policy.gain_check import GainCheckSettings

@@ -5,6 +5,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as changed
 
 from coordinator.policy import Decision, Direction, Limits, Reading, make_policy
 from coordinator.policy.sized import SizedPolicy, SizedSettings, SizedState
@@ -277,7 +278,7 @@ def test_jobs_that_are_claimed_ahead_wait_like_the_others() -> None:
     ahead = reading(30, workers=16, busy=16, backlog=0, finished_total=600)
 
     few, many = (
-        decide(*loaded(30), replace(ahead, in_flight=in_flight), start=16)[-1].target
+        decide(*loaded(30), changed(ahead, in_flight=in_flight), start=16)[-1].target
         for in_flight in (16, 216)
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec.structs import replace as changed
+
 from coordinator.core import events as e
 from coordinator.core.model import Mode, PartitionDecision, PartitionView, Snapshot
 from coordinator.core.owners import MOVES, MOVES_IN
@@ -18,7 +20,7 @@ FOUND = Finding(
     kind="no-owner", severity=Severity.CRITICAL, subject="partition 1", what="9 jobs wait",
     meaning="", remedy="",
 )  # fmt: skip
-FIRST = replace(owner(epoch=5), host="one:1", version="0.2.0")
+FIRST = changed(owner(epoch=5), host="one:1", version="0.2.0")
 
 
 class Desk:
@@ -48,7 +50,7 @@ def view(
     number: int, held_by: Owner | None, *, draining: int = 0, problem: str = ""
 ) -> PartitionView:
     return PartitionView(
-        partition=number, server="s", state=replace(state(held_by), draining=draining), seen_s=1.0,
+        partition=number, server="s", state=changed(state(held_by), draining=draining), seen_s=1.0,
         problem=problem, finished_per_s=0.0, target=1, manual_until_ms=None,
     )  # fmt: skip
 
@@ -141,12 +143,12 @@ def test_a_call_of_an_operator_is_kept_as_it_was_told() -> None:
 
 def test_consumers_that_come_leave_and_take_over_are_kept() -> None:
     desk = Desk()
-    second = replace(owner(epoch=9), host="two:2")
-    silent = replace(FIRST, lease_ms=-1)
+    second = changed(owner(epoch=9), host="two:2")
+    silent = changed(FIRST, lease_ms=-1)
 
     assert desk.look(None) == []  # what was before the first look is not known
     assert desk.look(FIRST) == ["came|partition 0|one:1|version 0.2.0"]
-    assert desk.look(replace(FIRST, workers=99)) == []
+    assert desk.look(changed(FIRST, workers=99)) == []
     assert desk.look(silent) == [
         "silent|partition 0|one:1|its lease has expired: it crashed, stalls, or is cut off"
     ]
@@ -165,15 +167,15 @@ def test_one_that_is_replaced_before_its_lease_expires_may_have_crashed() -> Non
     desk = Desk()
     desk.look(FIRST)
 
-    assert desk.look(replace(owner(epoch=9), host="two:2")) == [
+    assert desk.look(changed(owner(epoch=9), host="two:2")) == [
         "took over|partition 0|two:2|after one:1, which released it or crashed"
     ]
 
 
 def test_the_first_look_of_a_leader_tells_the_owners_and_their_releases() -> None:
-    old = replace(FIRST, version="0.1.0")
+    old = changed(FIRST, version="0.1.0")
 
-    assert Desk().look(*[FIRST] * 6, old, None, replace(FIRST, lease_ms=-1)) == [
+    assert Desk().look(*[FIRST] * 6, old, None, changed(FIRST, lease_ms=-1)) == [
         "owns|6 partitions: 0, 1, 2, 3, 4, 5|one:1 and others|version 0.2.0",
         "owns|partition 6|one:1|version 0.1.0",
     ]
@@ -184,15 +186,15 @@ def test_a_consumer_that_moves_all_the_time_is_told_once_until_it_stays() -> Non
     desk.look(None, None)
     told: list[str] = []
     for epoch in range(5, 45, 2):
-        told += desk.look(replace(FIRST, epoch=epoch), None)
-        told += desk.look(None, replace(FIRST, epoch=epoch + 1))
+        told += desk.look(changed(FIRST, epoch=epoch), None)
+        told += desk.look(None, changed(FIRST, epoch=epoch + 1))
 
     assert {line.partition("|")[0] for line in told[:-1]} == {"came", "left"}
     assert len(told) <= 2 * MOVES
     assert told[-1].startswith("shares|partition ")
     assert told[-1].endswith("|one:1|it moves among partitions that have work")
 
-    stays = replace(FIRST, epoch=99)
+    stays = changed(FIRST, epoch=99)
     desk.look(stays, None)
     for _ in range(MOVES_IN):
         assert desk.look(stays, None) == []
@@ -203,8 +205,8 @@ def test_leases_that_end_are_told_however_often() -> None:
     desk = Desk()
     desk.look(None)
     for epoch in range(5, 45):
-        desk.look(replace(FIRST, epoch=epoch))
-        gone = replace(FIRST, epoch=epoch, lease_ms=0)
+        desk.look(changed(FIRST, epoch=epoch))
+        gone = changed(FIRST, epoch=epoch, lease_ms=0)
         assert [line.partition("|")[0] for line in desk.look(gone)] == ["silent"]
 
 

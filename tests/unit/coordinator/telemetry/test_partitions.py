@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec.structs import replace as changed
 from prometheus_client import CollectorRegistry, generate_latest
 
 from coordinator.core.model import PartitionView
@@ -62,7 +63,7 @@ def test_a_sum_of_counters_does_not_fall_while_a_partition_is_not_seen() -> None
     shown.of(view(0, done=5), view(1, done=7))
     assert shown.value("queuepool_job_events_total", partition="all", event="done") == 12
 
-    shown.of(view(0, done=6), replace(view(1), state=None, problem="main: no answer"))
+    shown.of(view(0, done=6), changed(view(1), state=None, problem="main: no answer"))
 
     assert shown.value("queuepool_job_events_total", partition="all", event="done") == 13
     assert shown.value("queuepool_workers", partition="all", state="busy") == 2, "what is seen"
@@ -71,8 +72,8 @@ def test_a_sum_of_counters_does_not_fall_while_a_partition_is_not_seen() -> None
 def test_partitions_with_work_and_without_an_owner_are_counted() -> None:
     shown = Shown(200)
     gone: Owner = owner(8, lease_ms=-1)
-    orphan, idle = (replace(view(n), state=state(gone, backlog=n)) for n in (3, 0))
-    shown.of(view(0, backlog=5), orphan, idle, replace(view(4), problem="main: no answer"))
+    orphan, idle = (changed(view(n), state=state(gone, backlog=n)) for n in (3, 0))
+    shown.of(view(0, backlog=5), orphan, idle, changed(view(4), problem="main: no answer"))
 
     found = {
         name: shown.value("queuepool_partitions", state=name)

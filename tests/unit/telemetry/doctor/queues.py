@@ -38,7 +38,7 @@ def state(number: int = 0, **changes: Any) -> PartitionState:
 
 
 def place(number: int = 0, **changes: Any) -> Place:
-    of_state = {k: changes.pop(k) for k in tuple(changes) if k in PartitionState.__slots__}
+    of_state = {k: changes.pop(k) for k in tuple(changes) if k in PartitionState.__struct_fields__}
     of_state.pop("partition", None)
     checkup = Checkup(
         now_ms=NOW,

@@ -1,10 +1,10 @@
 """What overlays make of the count that a policy wants, in the planner's own cycles."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator.core.model import Observation, PartitionDecision
 from coordinator.core.overlays.values import parse

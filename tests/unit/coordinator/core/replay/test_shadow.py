@@ -125,7 +125,7 @@ def test_a_reading_that_is_hardly_true_counts_for_neither(counts: dict[str, Any]
     whole = compared(cycles, "sized")
     [first, *others] = cycles[60].observations
     assert first.state is not None
-    wrong = changed(first, state=replace(first.state, **counts))
+    wrong = changed(first, state=changed(first.state, **counts))
 
     cycles[60] = replace(cycles[60], observations=[wrong, *others])
     found = compared(cycles, "sized")
