@@ -142,6 +142,20 @@ def test_an_observation_reads_no_body_of_an_absurd_size(server_world: World) -> 
     assert server_world.partition.observe().oldest_ms == 0
 
 
+def test_an_observation_finds_the_oldest_job_whatever_is_known_of_sizes(
+    server_world: World,
+) -> None:
+    w.enqueue(server_world, ["a"], b"one")
+    server_world.advance(60.0)
+    w.enqueue(server_world, ["b"], b"two")
+
+    by_size = server_world.partition.observe().oldest_ms
+    server_world.client.hset(key(server_world, "c"), "largest", 65537)
+    one_by_one = server_world.partition.observe().oldest_ms
+
+    assert 60_000 <= by_size <= one_by_one < by_size + 30_000
+
+
 @pytest.mark.parametrize("strange", [1, 150])
 def test_an_observation_is_of_our_own_counters_and_short(server_world: World, strange: int) -> None:
     world = server_world

@@ -15,7 +15,21 @@ local base = KEYS[1]
 local j, c, o = base .. ':j', base .. ':c', base .. ':o'
 -- uses: clock, until_release
 -- uses: epochs_in_flight
-local inflight, lanes, oldest = 0, {}, now
+local counts = {}
+if redis.call('HLEN', c) <= 100 then
+  counts = redis.call('HGETALL', c)
+else -- most of them are no counters: somebody else's
+  -- uses: counters
+  for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
+    if text then counts[#counts + 1] = counters[k]; counts[#counts + 1] = text end
+  end
+end
+local largest = math.huge -- of the bodies
+for k = 2, #counts, 2 do
+  if counts[k - 1] == 'largest' then largest = tonumber(counts[k]) or largest end
+  if #counts[k] > 32 then counts[k] = string.sub(counts[k], 1, 32) end -- a damaged one
+end
+local inflight, lanes, oldest, ids = 0, {}, now, {}
 for _, e in ipairs(epochs) do inflight = inflight + redis.call('ZCARD', base .. ':fl:' .. e) end
 for t = 0, 3 do
   local ring = base .. ':ring:' .. t
@@ -29,11 +43,18 @@ for t = 0, 3 do
       end
       local lane = base .. ':q:' .. string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13)
       local id = redis.pcall('LINDEX', lane, 0)
-      local body = type(id) == 'string'
-        and redis.call('HSTRLEN', j, id) <= 16777385 -- unless absurdly large
-        and redis.call('HGET', j, id)
-      if body then oldest = math.min(oldest, tonumber(string.sub(body, 3, 13), 16) or oldest) end
+      if type(id) == 'string' then ids[#ids + 1] = id end
     end
+  end
+end
+local function look(body)
+  if body then oldest = math.min(oldest, tonumber(string.sub(body, 3, 13), 16) or oldest) end
+end
+if ids[1] and largest <= 65536 then -- all of them are small
+  for _, body in ipairs(redis.call('HMGET', j, unpack(ids))) do look(body) end
+else
+  for _, id in ipairs(ids) do -- unless absurdly large
+    if redis.call('HSTRLEN', j, id) <= 16777385 then look(redis.call('HGET', j, id)) end
   end
 end
 local delayed, until_then = redis.call('ZCARD', base .. ':dl'), 0
@@ -45,18 +66,6 @@ end
 local aside, untold, tasks, held = 0, 0, {}, {}
 if redis.call('EXISTS', base .. ':ua', base .. ':ht', base .. ':fo', base .. ':bd') > 0 then
   -- uses: observe_rare
-end
-local counts = {}
-if redis.call('HLEN', c) <= 100 then
-  counts = redis.call('HGETALL', c)
-else -- most of them are no counters: somebody else's
-  -- uses: counters
-  for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
-    if text then counts[#counts + 1] = counters[k]; counts[#counts + 1] = text end
-  end
-end
-for k = 2, #counts, 2 do -- damaged ones may be long
-  if #counts[k] > 32 then counts[k] = string.sub(counts[k], 1, 32) end
 end
 local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
 return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j), delayed, inflight,
