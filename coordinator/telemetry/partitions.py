@@ -17,14 +17,10 @@ from prometheus_client.registry import Collector
 from coordinator.core.model import PartitionView
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.models import Owner, PartitionState, Tier
+from queuepool.models.cluster import JOB_EVENTS
 from queuepool.models.places import DEFAULT_POOL
 
 MOST_SHOWN = 128
-JOB_EVENTS = (
-    "enqueued", "done", "failed", "retried", "died", "cancelled", "recovered", "fenced",
-    "evicted", "discarded", "replayed",
-    "duplicate", "duplicate_finish", "rollback_finish", "conflicts", "expired", "replaced",
-)  # fmt: skip
 _TIERS = tuple((tier, tier.name.lower()) for tier in Tier)
 Views = Callable[[], Iterable[PartitionView]]
 _Values = Mapping[str, float]

@@ -11,6 +11,12 @@ from msgspec import Struct
 from queuepool.models.limit_use import LimitUse
 from queuepool.models.work import EndedWork
 
+JOB_EVENTS = (  # which partitions count
+    "enqueued", "done", "failed", "retried", "died", "cancelled", "recovered", "fenced",
+    "evicted", "discarded", "replayed",
+    "duplicate", "duplicate_finish", "rollback_finish", "conflicts", "expired", "replaced",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:

@@ -17,34 +17,13 @@ from queuepool.models import (
     PartitionState,
     Replayed,
 )
+from queuepool.models.cluster import JOB_EVENTS
 from queuepool.models.log import LogKind
 from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb, fields, number
 from queuepool.verbs.owner.limit_uses import read_limit_uses, read_work
 
-_COUNTERS = frozenset(  # and `dead_bytes`, which falls as well
-    [
-        "enqueued",
-        "done",
-        "failed",
-        "retried",
-        "died",
-        "cancelled",
-        "duplicate",
-        "recovered",
-        "fenced",
-        "evicted",
-        "discarded",
-        "replayed",
-        "duplicate_finish",
-        "rollback_finish",
-        "conflicts",
-        "expired",
-        "replaced",
-        "admitted",
-        "dead_bytes",
-    ]
-)
+_COUNTERS = frozenset((*JOB_EVENTS, "admitted", "dead_bytes"))  # the latter falls as well
 _READY = ("r0", "r1", "r2", "r3")  # by tier
 _MOST_ABOUT = 200  # bytes
 
