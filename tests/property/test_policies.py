@@ -1,9 +1,9 @@
 """What holds for scaling policies whatever they are shown."""
 
 import json
-from dataclasses import asdict
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,10 +101,10 @@ def test_every_decision_has_a_reason_and_a_state_that_is_plain_json(
     name: str, history: list[Reading | None]
 ) -> None:
     for decision in play(make_policy(name), history):
-        record = asdict(decision.state)
+        record = json.loads(json.dumps(msgspec.to_builtins(decision.state), allow_nan=False))
 
         assert decision.reason
-        assert json.loads(json.dumps(record, allow_nan=False)) == record
+        assert msgspec.convert(record, type(decision.state)) == decision.state
 
 
 @pytest.mark.parametrize("name", POLICIES)
