@@ -29,6 +29,9 @@ ELSEWHERE = {"QueuepoolPartitionsWithoutOwner", "QueuepoolMoveStandsStill"}
 NAMES = {rule["alert"] for rule in yaml.safe_load(SOON)["groups"][0]["rules"]} - ELSEWHERE
 
 
+_BALLAST = 50_000_000  # bytes
+
+
 class Trouble:
     """Two partitions with an owner each, a standby, a coordinator, and what befalls them."""
 
@@ -93,6 +96,8 @@ class Trouble:
     def fill(self, share: float) -> None:
         """Let the server use this share of the memory that it may."""
         with redis.Redis.from_url(self.rig.server.url) as client:
+            # Beside this, it does not matter what the buffers of connections add now and then.
+            client.setrange("ballast", _BALLAST, b"x")
             client.config_set("maxmemory", int(client.info("memory")["used_memory"] / share))
 
     def fence(self) -> None:
