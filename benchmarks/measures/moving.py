@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from statistics import median
 from threading import Event, Thread
-from time import monotonic, sleep
+from time import monotonic
 
 from benchmarks import starts
 from benchmarks.rig import Rig, quantile, rig
@@ -19,8 +21,9 @@ from queuepool.routing.slots import slot_of
 
 _PARTITIONS = 2
 _BIG, _OTHERS = "big", [f"other-{n}" for n in range(20)]
-_ROUNDS, _STARTS, _PER_S = 4, 2_500, 500  # starts of each half of a round
-_LOOK_S, _GAP_S = 0.005, 0.02  # a shorter gap would add a fifth to the slot meanwhile
+_ROUNDS, _STARTS, _PER_S = 4, 10_000, 2_000  # starts of each half of a round
+_LOOK_S, _GAP_S = 0.02, 0.02  # a shorter gap would add a fifth to the slot meanwhile
+_LONGEST_MOVE_S = 60.0
 
 
 @dataclass(slots=True)
@@ -63,36 +66,53 @@ def _waits(r: Rig) -> list[float]:
 
 @contextmanager
 def _moves(r: Rig, at: int, seen: _Seen) -> Iterator[None]:
-    """Move the slot from partition to partition and back, and enqueue jobs for it meanwhile."""
-    ending = Event()
-    with QueuePool(r.server.url, partitions=_PARTITIONS) as pool:
-        moves = Moves(pool)
+    """Move the slot from partition to partition and back, in a process of its own.
 
-        def move() -> None:
-            for partition in cycle((1 - at, at)):
-                moves.move_slots([slot_of(_BIG.encode())], partition)
-                while moves.facts().under_way is not None:
-                    sleep(_LOOK_S)
-                seen.moves += 1
-                if partition == at and ending.is_set():
-                    return
-
-        def enqueue() -> None:
-            while not ending.wait(_GAP_S):
-                began = monotonic()
-                pool.enqueue("begin", {"t": 0.0}, partition_key=_BIG)
-                seen.calls_s.append(monotonic() - began)
-
-        with _running(move, ending), _running(enqueue, ending):
-            yield
-
-
-@contextmanager
-def _running(do: Callable[[], None], ending: Event) -> Iterator[None]:
-    thread = Thread(target=do)
-    thread.start()
+    In this one its threads would delay the calls that are measured.
+    """
+    context = get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_to_and_fro, args=(r.server.url, at, there))
+    process.start()
     try:
         yield
+        here.send("end")
+        if not here.poll(_LONGEST_MOVE_S):
+            raise RuntimeError("the last move did not end")
+        moves, calls_s = here.recv()
+        seen.moves += moves
+        seen.calls_s += calls_s
     finally:
-        ending.set()
-        thread.join()
+        process.terminate()
+        process.join()
+
+
+def _to_and_fro(url: str, at: int, ending: Connection) -> None:
+    """Move the slot, and enqueue jobs for it meanwhile, until something is sent; send what was."""
+    moved, calls_s, ended = 0, list[float](), Event()
+    with QueuePool(url, partitions=_PARTITIONS) as pool:
+
+        def enqueue() -> None:
+            while not ended.wait(_GAP_S):
+                began = monotonic()
+                pool.enqueue("begin", {"t": 0.0}, partition_key=_BIG)
+                calls_s.append(monotonic() - began)
+
+        thread = Thread(target=enqueue)
+        thread.start()
+        try:
+            for partition in cycle((1 - at, at)):
+                _move(Moves(pool), partition, ended)
+                moved += 1
+                if partition == at and ending.poll():
+                    break
+        finally:
+            ended.set()
+            thread.join()
+    ending.send((moved, calls_s))
+
+
+def _move(moves: Moves, partition: int, ended: Event) -> None:
+    moves.move_slots([slot_of(_BIG.encode())], partition)
+    while moves.facts().under_way is not None:
+        ended.wait(_LOOK_S)

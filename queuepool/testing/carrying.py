@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any
 
@@ -17,8 +17,8 @@ from queuepool.testing.keyspace import Args
 from queuepool.testing.managing import manage, unmanage
 from queuepool.testing.packing import FIELDS, lined_up, packed, record, set_field
 from queuepool.testing.wishes import STARTED
+from queuepool.verbs.moves.verbs import Exported
 
-_WORDS = 11
 _Carry = Callable[[PartitionData, Args], Any]
 
 
@@ -91,15 +91,16 @@ def export(p: PartitionData, args: Args) -> Any:
     group = p.find_group(name)
     if group is None:
         return [[], []]
-    words: list[bytes] = []
+    words, jobs = list[bytes](), 0
     for job_id in dead or lined_up(p, name, group):
         body = p.jobs.get(job_id)
         if body is None or codec.read_group(body) != name or (job_id in p.dead) != bool(dead):
             continue
         budget -= len(body)
-        if len(words) == _WORDS * limit or (words and budget < 0):
+        if jobs == limit or (words and budget < 0):
             break
         words += packed(p, job_id, body)
+        jobs += 1
     return [record(group), words]
 
 
@@ -120,9 +121,9 @@ def adopt(p: PartitionData, args: Args) -> Any:
         setattr(group, FIELDS[key], getattr(group, FIELDS[key]) + int(value))
         group.total += int(value)
     group.arrived = version if totals else group.arrived
-    jobs, status = list(words), bytearray()
-    for i in range(0, len(jobs), _WORDS):
-        job_id, body = jobs[i], jobs[i + 3]
+    status = bytearray()
+    for job in Exported({}, list(words)).jobs:
+        job_id, body = job[:2]
         here = p.jobs.get(job_id)
         if here is not None:
             same = here[:13] == body[:13] and codec.read_group(here) == name
@@ -130,7 +131,7 @@ def adopt(p: PartitionData, args: Args) -> Any:
         elif job_id in p.marks:
             status += b"c"
         else:
-            _settle_in(p, group, jobs[i : i + _WORDS])
+            _settle_in(p, group, job)
             ahead = codec.read_enqueued_ms(body)  # a cancellation is to find it, too
             p.counters["cut"] = max(p.counters["cut"], ahead if ahead > p.now else 0)
             status += b"1"
@@ -146,8 +147,10 @@ def _pairs(words: Iterator[bytes]) -> list[tuple[bytes, bytes]]:
     return [(next(words), next(words)) for _ in range(int(next(words)))]
 
 
-def _settle_in(p: PartitionData, group: Group, words: Args) -> None:
-    job_id, place, ms, body, attempts, crashes, error, said, by, gate, task = words
+def _settle_in(p: PartitionData, group: Group, words: Sequence[bytes]) -> None:
+    plain = (b"l", b"0", *([b""] * 7))
+    job_id, body, *known = words
+    place, ms, attempts, crashes, error, said, by, gate, task = known if known[0] else plain
     p.jobs[job_id] = body
     p.count("bytes", len(body))
     group.total += 1

@@ -17,15 +17,17 @@ def lined_up(p: PartitionData, name: bytes, group: Group) -> list[bytes]:
 
 
 def packed(p: PartitionData, job_id: bytes, body: bytes) -> list[bytes]:
-    """Return the words that describe a job; times as ms that are left, below 0 for what is due."""
+    """Return the words that describe a job; times as ms that are left, below 0 for what is due.
+
+    Of a job in a lane of which nothing else is known: its id, its body, and an empty word.
+    """
     due, died = p.delayed.score(job_id), p.dead.score(job_id)
     by = p.wishes.expire_ms.get(job_id)
     place, ms = (b"d", int(due) - p.now) if due is not None else (b"l", 0)
     if died is not None:
         place, ms = b"x", max(0, p.now - int(died))
     attempts, crashes = p.attempts.get(job_id), p.crashes.get(job_id)
-    return [
-        *(job_id, place, b"%d" % ms, body),
+    words = [
         b"" if attempts is None else b"%d" % attempts,
         b"" if crashes is None else b"%d" % crashes,
         p.errors.get(job_id, b""),
@@ -34,6 +36,9 @@ def packed(p: PartitionData, job_id: bytes, body: bytes) -> list[bytes]:
         p.gates.limits.get(job_id, (b"", b""))[1],
         p.asides.get(job_id, b""),
     ]
+    if place == b"l" and not any(words):
+        return [job_id, body, b""]
+    return [job_id, body, place, b"%d" % ms, *words]
 
 
 FIELDS = {b"hold": "hold", b"max": "most", b"moved": "moved", b"keep": "keep", b"done": "done",

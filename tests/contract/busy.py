@@ -429,9 +429,9 @@ __all__ = ["Busy", "busy"]
 def _of_moves(world: World) -> list[Verb[Any]]:
     # Last: what was frozen is not claimed. One more job comes, as it would from another partition.
     groups = [G, GATED, b"serial", b"capped"]
-    words = (b"came", b"l", b"0", b"12" + b"%011x" % 1 + w.tail(G), b"1", b"1", _ERROR, b"ekey2")
-    come = move.Exported({}, (*words, b"60000", b"cap", b""))
-    late = move.Exported({}, (b"came-late", b"d", b"9", *words[3:7], b"", b"", b"", b"new"))
+    body, tried = b"12" + b"%011x" % 1 + w.tail(G), (b"1", b"1", _ERROR)
+    come = move.Exported({}, (b"came", body, b"l", b"0", *tried, b"ekey2", b"60000", b"cap", b""))
+    late = move.Exported({}, (b"late", body, b"d", b"9", *tried, b"", b"", b"", b"new"))
     of_group = {group: world.partition.run(move.export(1, group)).stamps for group in groups[:2]}
     return [
         move.walk(),

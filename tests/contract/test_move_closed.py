@@ -31,7 +31,6 @@ from tests.contract.world import World
 
 __all__ = ["pair"]
 
-_WORDS = 11
 _SECOND = 1000  # ms
 Fill = Callable[[World], Sequence[str]]  # returns the ids of dead jobs
 Attempt = Callable[[World, OwnedPartition], object]
@@ -49,10 +48,9 @@ def _seen(pair: Pair, side: Side, dead: Sequence[str]) -> dict[bytes, tuple[Any,
     """Return what is known of each job of the group: its due to the second."""
     found: dict[bytes, tuple[Any, ...]] = {}
     for ids in [[i.encode() for i in dead]] * bool(dead) + [[]]:
-        words = pair.run(side, move.export(V, b"g", ids)).words
-        for i in range(0, len(words), _WORDS):
-            job_id, place, ms, *rest = words[i : i + _WORDS]
-            found[job_id] = place, round(int(ms) / _SECOND / 10), *rest
+        for job_id, body, place, *known in pair.run(side, move.export(V, b"g", ids)).jobs:
+            ms, *rest = known or (b"0",)
+            found[job_id] = body, place, round(int(ms) / _SECOND / 10), *rest
     return found
 
 

@@ -139,9 +139,9 @@ def test_the_head_of_a_serial_group_comes_before_those_behind_it(pair: Pair) -> 
     w.enqueue(pair.a, ["second"])
     pair.freeze(b"g")
 
-    record, words = _exported(pair, "g")
-    assert record[b"serial"]
-    assert [bytes(words[i]) for i in range(0, len(words), 11)] == [b"first", b"second"]
+    exported = _exported(pair, "g")
+    assert exported.record[b"serial"]
+    assert [bytes(job[0]) for job in exported.jobs] == [b"first", b"second"]
 
 
 def test_a_page_has_as_many_bytes_as_it_may_and_at_least_a_job(pair: Pair) -> None:
@@ -149,8 +149,7 @@ def test_a_page_has_as_many_bytes_as_it_may_and_at_least_a_job(pair: Pair) -> No
     pair.freeze(b"g")
 
     for size, jobs in ((1, 1), (2500, 2), (100_000, 5)):
-        _, words = _exported(pair, "g", size_bytes=size)
-        assert len(words) == 11 * jobs
+        assert len(_exported(pair, "g", size_bytes=size).stamps) == jobs
 
 
 def test_claims_there_are_as_large_as_they_may_be(pair: Pair) -> None:
@@ -226,11 +225,10 @@ def test_lists_of_tenants_and_of_frozen_groups_have_nothing_else(pair: Pair) -> 
         assert pair.a.client.scard(pair.a.partition.key + b":mv") == 0
 
 
-def _exported(pair: Pair, group: str, *, size_bytes: int = 1 << 20) -> tuple[dict[Any, Any], Any]:
+def _exported(pair: Pair, group: str, *, size_bytes: int = 1 << 20) -> move.Exported:
     verb = move.export(V, group.encode())
     verb.args[3] = size_bytes  # type: ignore[index]
-    found = pair.run(Side.A, verb)
-    return found.record, found.words
+    return pair.run(Side.A, verb)
 
 
 @pytest.mark.parametrize("held", [False, True])

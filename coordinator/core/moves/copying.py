@@ -92,11 +92,11 @@ def copying(
         while rest:
             jobs = yield Call(Side.A, move.export(version, group, rest))
             kept += yield from _hand_over(version, group, told(jobs))
-            rest = rest[max(1, len(jobs)) :] if len(jobs) < len(rest) else []
+            rest = rest[max(1, len(jobs.stamps)) :]
     for page_number in count():
         jobs = yield Call(Side.A, move.export(version, group))
         clashes = yield from _hand_over(version, group, told(jobs), awaited=page_number == 0)
-        if len(jobs) and not clashes:
+        if jobs.words and not clashes:
             continue
         left, died = yield Call(Side.A, move.forget(version, group, ()))
         # Behind too many cancelled jobs, `export` finds none.
@@ -121,7 +121,7 @@ def _dropped(version: int, group: bytes) -> Generator[Call, Any, int]:
 def _hand_over(
     version: int, group: bytes, jobs: move.Exported, *, awaited: bool = True
 ) -> Generator[Call, Any, list[bytes]]:
-    if not len(jobs):
+    if not jobs.words:
         return []
     stamps = jobs.stamps
     adopted = yield Call(Side.B, move.adopt(version, group, jobs))

@@ -41,13 +41,16 @@ end
 if totals > 0 then redis.call('HSET', g, 'arrived', ARGV[1]) end
 local heaviest, newest = 0, now
 -- uses: moves/settle_in
-local first, ids = at + 1 + 2 * totals, {}
-for i = first, #ARGV, 11 do ids[#ids + 1] = ARGV[i] end
+local i, last, ids, starts = at + 1 + 2 * totals, #ARGV, {}, {}
+while i <= last do
+  ids[#ids + 1], starts[#ids + 1] = ARGV[i], i
+  i = i + (ARGV[i + 2] == '' and 3 or 11)
+end
 -- uses: moves/of_all
 local known, marks = of_all(ids, 'HMGET', j), of_all(ids, 'HMGET', base .. ':cx')
 local fresh = {}
 for k, id in ipairs(ids) do
-  local here, body = known[k], ARGV[first + 11 * k - 8]
+  local here, body = known[k], ARGV[starts[k] + 1]
   if here then
     local same = string.sub(here, 1, 13) == string.sub(body, 1, 13) and group_of(here) == group
     status[k] = same and 'h' or 'c'
@@ -60,8 +63,7 @@ for k, id in ipairs(ids) do
 end
 if #fresh > 0 then redis.call('HSET', j, unpack(fresh)) end
 for k, id in ipairs(ids) do
-  local i = first + 11 * (k - 1)
-  if status[k] == '1' then settle_in(id, ARGV[i + 3], i) end
+  if status[k] == '1' then settle_in(id, ARGV[starts[k] + 1], starts[k] + 2) end
 end
 if came.left > 0 then add(g, 'left', came.left) end
 if came.dead > 0 then add(g, 'dead', came.dead) end

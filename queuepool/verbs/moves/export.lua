@@ -5,21 +5,24 @@
 --         gg:<group> gq:<tier>:<gate>~<group>
 -- ARGV    version of the route, group, how many (1-200), bytes of bodies, then ids of dead jobs
 --         (none: jobs that are not dead, in the order in which they are to arrive)
--- Returns {[field, value ...] of the group's record, [id, place (l: in a lane or at a gate, d:
---         delayed, x: dead), ms until it is due or since it died, body, failed attempts, crashes,
---         last error, unique key as in uk, ms by which it is to start, gate, task that it waits for
---         ...]}, with '' for what there is not; or {MOVED, least version}. At least one job is
---         among them, whatever its size. O(jobs), and marks of cancelled ones before them.
+-- Returns {[field, value ...] of the group's record, [id, body, place ...]}; or {MOVED, least
+--         version}. A place is '' of a job in a lane of which nothing else is known, as of most;
+--         or l (in a lane or at a gate), d (delayed) or x (dead), and then come: ms until it is due
+--         or since it died, failed attempts, crashes, last error, unique key as in uk, ms by which
+--         it is to start, gate, task that it waits for, with '' for what there is not. At least one
+--         job is among them, whatever its size. O(jobs), and marks of cancelled ones before them.
 local base, group, limit, budget = KEYS[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 -- uses: moves/current
--- uses: clock, ours, group_of, gate_of, stamp_of
-local ids, seen, jobs, j = {}, {}, {}, base .. ':j'
+-- uses: clock, ours, gate_of, stamp_of, moves/is_of_group
+local ids, bodies, seen, jobs, j = {}, {}, {}, {}, base .. ':j'
 local record = ours('HGETALL', base .. ':g:' .. group) or {}
 local function take(found)
+  local n = #ids
   for k, body in ipairs(#found > 0 and redis.call('HMGET', j, unpack(found)) or {}) do
-    if #ids < limit and body and not seen[found[k]] and group_of(body) == group then
-      seen[found[k]] = body
-      ids[#ids + 1] = found[k]
+    local id = found[k]
+    if n < limit and body and not seen[id] and is_of_group(body) then
+      n = n + 1
+      ids[n], bodies[n], seen[id] = id, body, true
     end
   end
 end
@@ -52,33 +55,39 @@ else
   take(#ids < limit and ours('SRANDMEMBER', base .. ':dg:' .. group, limit) or {})
 end
 -- uses: moves/of_all
-local wanted, due, died = {}, {}, {}
-local dues, deaths = of_all(ids, 'ZMSCORE', base .. ':dl'), of_all(ids, 'ZMSCORE', base .. ':dead')
-for k, id in ipairs(ids) do
-  if (#ARGV > 4) == (deaths[k] ~= false) then
-    budget = budget - #seen[id]
-    if budget < 0 and #wanted > 0 then break end
-    wanted[#wanted + 1], due[id], died[id] = id, dues[k], deaths[k]
+local known, some = {}, {}
+for k, command in pairs({dl = 'ZMSCORE', dead = 'ZMSCORE', at = 'HMGET', cr = 'HMGET', er = 'HMGET',
+  uk = 'HMGET', ex = 'HMGET', lm = 'HMGET', ua = 'HMGET'}) do
+  known[k] = of_all(ids, command, base .. ':' .. k)
+  if #known[k] > 0 then some[#some + 1] = known[k] end
+end
+local function is_plain(k)
+  for _, said in ipairs(some) do
+    if said[k] then return false end
   end
+  return true
 end
-local known = {}
-for _, k in ipairs({'at', 'cr', 'er', 'uk', 'ex', 'lm', 'ua'}) do
-  local key = base .. ':' .. k
-  known[k] = redis.call('HLEN', key) > 0 and of_all(wanted, 'HMGET', key) or {}
-end
-for k, id in ipairs(wanted) do
-  local body, place, ms = seen[id], 'l', 0
-  if died[id] then place, ms = 'x', math.max(0, now - died[id]) end
-  if due[id] then place, ms = 'd', due[id] - now end -- below 0: it is due, and keeps its order
-  local said = known.ex[k]
-  local by = said and tonumber(string.sub(said, 1, 11), 16) == stamp_of(body)
-    and tonumber(string.sub(said, 12))
-  local gate = known.lm[k] and select(2, gate_of(known.lm[k]))
-  local n = #jobs
-  jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4] = id, place, string.format('%.0f', ms), body
-  jobs[n + 5], jobs[n + 6] = known.at[k] or '', known.cr[k] or ''
-  jobs[n + 7], jobs[n + 8] = known.er[k] or '', known.uk[k] or ''
-  jobs[n + 9] = by and string.format('%.0f', math.max(1, by - now)) or ''
-  jobs[n + 10], jobs[n + 11] = gate or '', known.ua[k] or ''
+local n = 0
+for k, id in ipairs(ids) do
+  local body, died, due = bodies[k], known.dead[k], known.dl[k]
+  if (#ARGV > 4) == (died and true or false) then
+    budget = budget - #body
+    if budget < 0 and n > 0 then break end
+    jobs[n + 1], jobs[n + 2], jobs[n + 3], n = id, body, '', n + 3
+    if not is_plain(k) then
+      local place, ms = 'l', 0
+      if died then place, ms = 'x', math.max(0, now - died) end
+      if due then place, ms = 'd', due - now end -- below 0: it is due, and keeps its order
+      local said = known.ex[k]
+      local by = said and tonumber(string.sub(said, 1, 11), 16) == stamp_of(body)
+        and tonumber(string.sub(said, 12))
+      local gate = known.lm[k] and select(2, gate_of(known.lm[k]))
+      jobs[n], jobs[n + 1] = place, string.format('%.0f', ms)
+      jobs[n + 2], jobs[n + 3] = known.at[k] or '', known.cr[k] or ''
+      jobs[n + 4], jobs[n + 5] = known.er[k] or '', known.uk[k] or ''
+      jobs[n + 6] = by and string.format('%.0f', math.max(1, by - now)) or ''
+      jobs[n + 7], jobs[n + 8], n = gate or '', known.ua[k] or '', n + 8
+    end
+  end
 end
 return {record, jobs}

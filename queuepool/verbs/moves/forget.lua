@@ -11,7 +11,7 @@
 local base, group = KEYS[1], ARGV[2]
 -- uses: moves/current
 local c, j, mg, g = base .. ':c', base .. ':j', base .. ':mg', base .. ':g:' .. group
--- uses: clock, check_hashes, ours, tune, probe_tenant, add, group_of, tier_of, lane_key
+-- uses: clock, check_hashes, ours, tune, probe_tenant, add, tier_of, lane_key
 -- uses: let_go, leave_delayed, unpark, leave_gate, gate_of
 check_hashes('c', 'j', 'cx', 'mg', 'at', 'cr', 'er', 'ua', 'gt')
 -- uses: probe_managed
@@ -26,8 +26,8 @@ for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 -- uses: moves/of_all
 local bodies, limits = of_all(ids, 'HMGET', j), of_all(ids, 'HMGET', base .. ':lm')
 local dues, deaths = of_all(ids, 'ZMSCORE', base .. ':dl'), of_all(ids, 'ZMSCORE', base .. ':dead')
-for k in ipairs(ids) do
-  local _, gate = gate_of(limits[k])
+for k, limit in pairs(limits) do
+  local _, gate = gate_of(limit)
   local body = gate and bodies[k]
   if body then ours('LLEN', base .. ':gq:' .. tier_of(body) .. ':' .. gate .. '~' .. group) end
 end
@@ -36,11 +36,11 @@ local known = ours('HLEN', g) or 0
 if known == 0 then return {0, 0} end
 -- It has come since this call was sent the first time
 if ARGV[3] == '2' and redis.call('HGET', g, 'moving') == ARGV[1] then return {0, 0} end
--- uses: moves/take_out, moves/take_run
+-- uses: moves/take_out, moves/take_run, moves/is_of_group
 local there = {}
 for k = 1, #ids do
   local body = bodies[k]
-  if body and string.sub(body, 3, 13) == ARGV[3 + 2 * k] and group_of(body) == group then
+  if body and string.find(body, ARGV[3 + 2 * k], 3, true) == 3 and is_of_group(body) then
     there[#there + 1] = k
   end
 end
@@ -61,7 +61,9 @@ if #gone > 0 then
   left_by.total, left_by.left = #gone, #gone - (left_by.dead or 0)
   for field, n in pairs(left_by) do add(g, field, -n) end
   for _, k in ipairs({'j', 'at', 'cr', 'er', 'ua'}) do
-    redis.call('HDEL', base .. ':' .. k, unpack(gone))
+    if redis.call('EXISTS', base .. ':' .. k) == 1 then
+      redis.call('HDEL', base .. ':' .. k, unpack(gone))
+    end
   end
   let_go(gone, 1, #gone)
 end

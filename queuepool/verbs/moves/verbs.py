@@ -29,7 +29,7 @@ Named = dict[bytes, int | None]  # group -> slot; None: its record does not say
 MAX_GROUPS = 200
 MAX_JOBS = 100  # more hold a server up for longer than a claim does
 MAX_BYTES = 4 * 1024 * 1024
-_WORDS = 11  # of a job
+_PLAIN, _WORDS = 3, 11  # of a job in a lane of which nothing else is known; of any other one
 # Of a group's record: what it is told to do, and how jobs ended. The rest follows from its jobs.
 _SETTINGS = (b"hold", b"max", b"serial", b"weight", b"tier", b"spread", b"moved", b"keep", b"rt",
              b"cancelled_at", b"created", b"finished", b"slot")  # fmt: skip
@@ -80,21 +80,24 @@ class Walked:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What a partition has of a group. words: of each job, as `adopt` takes them."""
+    """What a partition has of a group. words: of all its jobs, as `adopt` takes them."""
 
     record: dict[bytes, bytes]
     words: Sequence[bytes]
 
-    def __len__(self) -> int:
-        return len(self.words) // _WORDS
+    @property
+    def jobs(self) -> Iterator[Sequence[bytes]]:
+        """Yield the words of each job: its id, its body, and what else is known of it."""
+        words, begin = self.words, 0
+        while begin < len(words):
+            end = begin + (_WORDS if words[begin + 2] else _PLAIN)
+            yield words[begin:end]
+            begin = end
 
     @property
     def stamps(self) -> list[tuple[bytes, bytes]]:
         """Return the id of each job, and the stamp of its body."""
-        return [
-            (self.words[i], codec.read_stamp(self.words[i + 3]))
-            for i in range(0, len(self.words), _WORDS)
-        ]
+        return [(job[0], codec.read_stamp(job[1])) for job in self.jobs]
 
     @property
     def settings(self) -> dict[bytes, bytes]:

@@ -1,20 +1,20 @@
--- A job of `export`, from argument i on, comes to its place; lanes: ids by tier; came: how many,
+-- A job of `export` comes to its place, which is argument i; lanes: ids by tier; came: how many,
 -- and their bytes, which the caller counts
 local came = {left = 0, dead = 0, bytes = 0, dead_bytes = 0}
 local function settle_in(id, body, i)
-  local place, ms, ended = ARGV[i + 1], whole(ARGV[i + 2]), ARGV[i + 1] == 'x'
+  local place, ended = ARGV[i], ARGV[i] == 'x'
   newest = math.max(newest, stamp_of(body))
   came.bytes = came.bytes + #body
-  local counts = ended and 'dead' or 'left'
-  came[counts] = came[counts] + 1
   if ended then
-    redis.call('ZADD', base .. ':dead', now - ms, id)
+    came.dead = came.dead + 1
+    redis.call('ZADD', base .. ':dead', now - whole(ARGV[i + 1]), id)
     came.dead_bytes = came.dead_bytes + #body
   else
+    came.left = came.left + 1
     heaviest = math.max(heaviest, #body)
     if place == 'd' then
-      local due = now + ms
-      if waits_for_release(due) and not is_held(ARGV[i + 10]) then due = due - until_release end
+      local due = now + whole(ARGV[i + 1])
+      if waits_for_release(due) and not is_held(ARGV[i + 8]) then due = due - until_release end
       delay(id, tier_of(body), group, due)
       wake('d')
     else
@@ -23,11 +23,11 @@ local function settle_in(id, body, i)
       lanes[tier][#lanes[tier] + 1] = id
     end
   end
-  local said, by, gate, task = unpack(ARGV, i + 7, i + 10)
-  if ARGV[i + 4] .. ARGV[i + 5] .. ARGV[i + 6] .. said .. by .. gate .. task == '' then return end
+  if place == '' then return end
+  local said, by, gate, task = unpack(ARGV, i + 5, i + 8)
   for k, hash in ipairs({'at', 'cr', 'er'}) do
-    if ARGV[i + 3 + k] ~= '' then
-      redis.call('HSET', base .. ':' .. hash, id, ARGV[i + 3 + k])
+    if ARGV[i + 1 + k] ~= '' then
+      redis.call('HSET', base .. ':' .. hash, id, ARGV[i + 1 + k])
       redis.call('HSET', c, 'tried', 1)
     end
   end
