@@ -152,6 +152,18 @@ def test_a_page_has_as_many_bytes_as_it_may_and_at_least_a_job(pair: Pair) -> No
         assert len(_exported(pair, "g", size_bytes=size).stamps) == jobs
 
 
+def test_of_a_job_of_which_nothing_else_is_known_only_its_id_and_its_body_travel(
+    pair: Pair,
+) -> None:
+    w.enqueue(pair.a, ["plain"])
+    w.enqueue(pair.a, ["late"], delay_ms=60_000)
+    pair.freeze(b"g")
+
+    plain, late = _exported(pair, "g").jobs
+    assert (bytes(plain[0]), bytes(plain[2]), len(plain)) == (b"plain", b"", 3)
+    assert (bytes(late[0]), bytes(late[2]), len(late)) == (b"late", b"d", 11)
+
+
 def test_claims_there_are_as_large_as_they_may_be(pair: Pair) -> None:
     w.enqueue(pair.b, ["small"], b"of b")
     w.enqueue(pair.a, ["large"], payload=b'{"text": "%s"}' % (b"x" * 1000))
