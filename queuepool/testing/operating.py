@@ -57,14 +57,14 @@ def to_bytes(value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
 
 
-def _owner_fields(p: PartitionData) -> list[bytes]:
+def _owner_fields(p: PartitionData) -> list[bytes | None]:
     o = p.owner
+    names = ("nonce", "epoch", "host", "expires", "heartbeat", "workers", "busy", "target",
+             "applied", "load", "about", "limits", "drain")  # fmt: skip
     if o is None:
-        return []
-    names = ("nonce", "epoch", "expires", "heartbeat", "host", "since", "beat", "seq", "workers",
-             "busy", "target", "applied", "load", "about", "limits", "drain")  # fmt: skip
-    known = {name: value for name in names if (value := getattr(o, name)) is not None}
-    return flat(known | {"protocol": b"%d:%d:%d" % (o.epoch, *o.protocol)})
+        return [None] * (len(names) + 1)
+    told = [None if (value := getattr(o, name)) is None else to_bytes(value) for name in names]
+    return [*told, b"%d:%d:%d" % (o.epoch, *o.protocol)]
 
 
 def peek(p: PartitionData, _args: Args) -> Any:

@@ -32,7 +32,7 @@ for i = 1, #page[2], 2 do
     probe_tenant(group)
   end
 end
--- uses: epochs_in_flight
+-- uses: who_owns, epochs_in_flight
 for _, job in ipairs(jobs) do
   for _, e in ipairs(epochs) do
     job.runs = job.runs or redis.call('ZSCORE', base .. ':fl:' .. e, job.id)

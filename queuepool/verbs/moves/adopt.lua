@@ -10,7 +10,7 @@
 local base, group, n = KEYS[1], ARGV[2], tonumber(ARGV[3])
 -- uses: moves/current
 local c, j, mg, g = base .. ':c', base .. ':j', base .. ':mg', base .. ':g:' .. group
--- uses: clock, check_hashes, ours, tune, is_state, manage, probe_tenant, add, group_of, tier_of
+-- uses: clock, check_hashes, ours, tune, is_state, manage, probe_tenant, add, is_of_group, tier_of
 -- uses: delay, holder_of, raise_largest, newest_cut, forget_soon, wake, until_release, is_held
 -- uses: stamp_of
 check_hashes('c', 'j', 'cx', 'mg', 'at', 'cr', 'er', 'ua', 'ht', 'u', 'uk', 'ex', 'lm')
@@ -52,7 +52,7 @@ local fresh = {}
 for k, id in ipairs(ids) do
   local here, body = known[k], ARGV[starts[k] + 1]
   if here then
-    local same = string.sub(here, 1, 13) == string.sub(body, 1, 13) and group_of(here) == group
+    local same = string.sub(here, 1, 13) == string.sub(body, 1, 13) and is_of_group(here)
     status[k] = same and 'h' or 'c'
   elseif marks[k] then
     status[k] = 'c' -- its id is in a lane still

@@ -13,7 +13,7 @@
 --         job is among them, whatever its size. O(jobs), and marks of cancelled ones before them.
 local base, group, limit, budget = KEYS[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 -- uses: moves/current
--- uses: clock, ours, gate_of, stamp_of, moves/is_of_group
+-- uses: clock, ours, gate_of, stamp_of, is_of_group
 local ids, bodies, seen, jobs, j = {}, {}, {}, {}, base .. ':j'
 local record = ours('HGETALL', base .. ':g:' .. group) or {}
 local function take(found)

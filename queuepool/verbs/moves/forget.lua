@@ -36,7 +36,7 @@ local known = ours('HLEN', g) or 0
 if known == 0 then return {0, 0} end
 -- It has come since this call was sent the first time
 if ARGV[3] == '2' and redis.call('HGET', g, 'moving') == ARGV[1] then return {0, 0} end
--- uses: moves/take_out, moves/take_run, moves/is_of_group
+-- uses: moves/take_out, moves/take_run, is_of_group
 local there = {}
 for k = 1, #ids do
   local body = bodies[k]

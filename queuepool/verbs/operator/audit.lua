@@ -28,7 +28,7 @@ if wrong > 0 and not repair then return {'0', {'foreign', wrong}, 0} end
 -- uses: clock, unaside, group_of, tier_of, lane_key, give_seat, whole, ours, is_state, list_managed
 -- uses: seek_place
 cursor, bytes, dead_bytes = cursor or '0', tonumber(bytes or 0), tonumber(dead_bytes or 0)
--- uses: epochs_in_flight, audit/parked
+-- uses: who_owns, epochs_in_flight, audit/parked
 local law = redis.call('ZCARD', dl) + redis.call('ZCARD', dead) - redis.call('HLEN', j)
 law = law + whole(redis.call('HGET', c, 'held')) + whole(redis.call('HGET', c, 'capped'))
 law = law + whole(redis.call('HGET', c, 'parked'))

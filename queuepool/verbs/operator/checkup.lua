@@ -10,7 +10,7 @@
 --         of up to 10 of the jobs that run, others in each call]}. It looks at the lanes next in
 --         turn, of a tenant at its first, and at about 100 managed groups and 100 tenants. O(1).
 local base, most = KEYS[1], tonumber(ARGV[1])
--- uses: clock, whole, epochs_in_flight, group_of
+-- uses: clock, whole, who_owns, epochs_in_flight, group_of
 local running, lanes, sizes, sample = {}, 0, {}, {}
 for _, e in ipairs(epochs) do -- ids that wait in a consumer's memory have lower scores
   local found = redis.call('ZRANGEBYSCORE', base .. ':fl:' .. e, 1e12, '+inf', 'WITHSCORES',

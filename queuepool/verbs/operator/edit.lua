@@ -8,7 +8,8 @@
 --         only to be returned. Its id, place, tier, group, limits and unique key stay. O(1).
 local base, id = KEYS[1], ARGV[1]
 local j, c = base .. ':j', base .. ':c'
--- uses: clock, group_of, is_cancelled, epochs_in_flight, newest_cut, add, raise_largest, ours
+-- uses: clock, group_of, is_cancelled, who_owns, epochs_in_flight, newest_cut, add, raise_largest
+-- uses: ours
 local body = redis.call('HGET', j, id)
 if not body then return {'unknown', ''} end
 local group = group_of(body)

@@ -18,7 +18,7 @@ local look, most, newest = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
 local since, till = tonumber(ARGV[7]), tonumber(ARGV[8])
 local begins, group, text, bytes = ARGV[9], ARGV[10], ARGV[11], tonumber(ARGV[12])
 local j, rows, matching, looked, size = base .. ':j', {}, 0, 0, 0
--- uses: clock, group_of, epochs_in_flight, find/brief, find/pages
+-- uses: clock, group_of, who_owns, epochs_in_flight, find/brief, find/pages
 local function note(id, at, is)
   looked = looked + 1
   local er

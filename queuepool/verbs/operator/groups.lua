@@ -104,7 +104,7 @@ local function in_jobs(list, cursor)
   return rank < all and string.format('%d/%d', rank, step) or ''
 end
 local function in_owners()
-  -- uses: epochs_in_flight
+  -- uses: who_owns, epochs_in_flight
   for _, epoch in ipairs(epochs) do follow('fl:' .. epoch) end
   return ''
 end

@@ -3,16 +3,20 @@
 -- ROLES   coordinator ops-read ops
 -- KEYS[1] base; derived: j c o dl ua ht dead dr rec ck cmd fl:<epochs> ring:<0-3> tr:<0-3>:<tenant>
 --         q:<tier>:<group> fo bd
--- Returns {now ms, [counter, value ...], [owner field, value ...], jobs, delayed, in-flight, dead,
---         [seats of tier 0-3: lanes, and tenants], ms that the oldest waiting job waits (over the
---         lanes next in turn, at most 4 a tier, and the delayed jobs that are due), books to
---         recover, draining, [checkpoint field, value ...], last command id, jobs set aside for
---         tasks that nobody here knows, names of some of these tasks, ends that are to be told to
---         batches and one more if a batch is due, delayed jobs of held tasks, [held task, since
---         ms ...]}. The jobs of held tasks are within those that are delayed and set aside.
+-- Returns {now ms, [counter, value ...], [the owner's nonce, epoch, host, expires, heartbeat,
+--         workers, busy, target, applied, load, about, limits, drain, protocol; nil: missing],
+--         jobs, delayed, in-flight, dead, [seats of tier 0-3: lanes, and tenants], ms that the
+--         oldest waiting job waits (over the lanes next in turn, at most 4 a tier, and the delayed
+--         jobs that are due), books to recover, draining, [checkpoint field, value ...], last
+--         command id, jobs set aside for tasks that nobody here knows, names of some of these
+--         tasks, ends that are to be told to batches and one more if a batch is due, delayed jobs
+--         of held tasks, [held task, since ms ...]}. The jobs of held tasks are within those that
+--         are delayed and set aside.
 -- O(1): no part grows with jobs or groups.
 local base = KEYS[1]
-local j, c, o = base .. ':j', base .. ':c', base .. ':o'
+local j, c = base .. ':j', base .. ':c'
+local holder = redis.call('HMGET', base .. ':o', 'nonce', 'epoch', 'host', 'expires', 'heartbeat',
+  'workers', 'busy', 'target', 'applied', 'load', 'about', 'limits', 'drain', 'protocol')
 -- uses: clock, until_release
 -- uses: epochs_in_flight
 local counts = {}
@@ -68,7 +72,7 @@ if redis.call('EXISTS', base .. ':ua', base .. ':ht', base .. ':fo', base .. ':b
   -- uses: observe_rare
 end
 local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
-return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j), delayed, inflight,
+return {now, counts, holder, redis.call('HLEN', j), delayed, inflight,
   redis.call('ZCARD', base .. ':dead'), lanes, now - oldest, #to_recover, #draining,
   redis.call('HGETALL', base .. ':ck'), last[1] and last[1][1] or '0-0', aside, tasks, untold,
   until_then, held}

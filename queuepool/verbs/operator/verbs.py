@@ -35,7 +35,7 @@ def observe(partition: int) -> Verb[PartitionState]:
         now_ms, counters, owner, jobs, delayed, in_flight, dead = r[:7]
         lanes, oldest_ms, books, draining, checkpoint, last = r[7:13]
         aside, tasks, untold, waiting = r[13:17]
-        c, o, ck, held_tasks = *map(fields, (counters, owner, checkpoint)), _read_held(r[17])
+        c, ck, held_tasks = fields(counters), fields(checkpoint), _read_held(r[17])
         ready, held_ms = _ready(c), number(c.get("hold")) or None
         held = max(0, number(c.get("held"))) + (sum(ready) if held_ms else 0) + waiting
         return PartitionState(
@@ -52,7 +52,7 @@ def observe(partition: int) -> Verb[PartitionState]:
             books=books,
             draining=draining,
             counters={k: number(v) for k, v in c.items() if k in _COUNTERS},
-            owner=_read_owner(o, now_ms),
+            owner=_read_owner(owner, now_ms),
             checkpoint=_number_or_none(ck.get("target")),
             checkpoint_ms=_number_or_none(ck.get("at")),
             last_command=stored_text(last),
@@ -64,7 +64,7 @@ def observe(partition: int) -> Verb[PartitionState]:
             capped=max(0, number(c.get("capped"))),
             held_ms=held_ms,
             untold=untold,
-            protocol=_read_protocol(o, draining),
+            protocol=_read_protocol(owner, draining),
         )
 
     return Verb("observe", (), read)
@@ -84,43 +84,48 @@ def _ready(c: dict[str, bytes]) -> tuple[int, int, int, int]:
     return tuple([max(0, number(c.get(name))) for name in _READY])  # type: ignore[return-value]  # four
 
 
-def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
-    if not o.get("nonce"):
+def _read_owner(told: Sequence[bytes | None], now_ms: int) -> Owner | None:
+    nonce, epoch, host, expires, heartbeat, workers, busy, target, applied, *about = told
+    if not nonce:
         return None
-    cpu, _, memory = _told(o, "load").partition(b":")
-    version, dead_keep = _read_about(_told(o, "about")[:_MOST_ABOUT])
-    used = _told(o, "limits")
+    load, life, limits, drain, _ = about
+    cpu, _, memory = _of_epoch(epoch, load).partition(b":")
+    version, dead_keep = _read_about(_of_epoch(epoch, life)[:_MOST_ABOUT])
+    used = _of_epoch(epoch, limits)
     return Owner(
-        host=stored_text(o.get("host", b"")),
-        epoch=number(o.get("epoch")),
-        lease_ms=number(o.get("expires")) - now_ms,
-        heartbeat_ms=number(o.get("heartbeat")),
-        workers=number(o.get("workers")),
-        busy=number(o.get("busy")),
-        target=number(o.get("target")),
-        applied=stored_text(o.get("applied", b"0-0")),
+        host=stored_text(host or b""),
+        epoch=number(epoch),
+        lease_ms=number(expires) - now_ms,
+        heartbeat_ms=number(heartbeat),
+        workers=number(workers),
+        busy=number(busy),
+        target=number(target),
+        applied=stored_text(applied or b"0-0"),
         cpu=_percent(cpu),
         memory=_percent(memory),
         version=version,
         dead_keep=dead_keep,
         limits=read_limit_uses(used),
         work=read_work(used),
-        to_end=o.get("drain", b"") == o.get("epoch"),
+        to_end=drain is not None and drain == epoch,
     )
 
 
-def _read_protocol(o: dict[str, bytes], draining: int) -> int | None:
+def _read_protocol(told: Sequence[bytes | None], draining: int) -> int | None:
     """Return the least protocol of the owner and of those that drain; 0: not known."""
-    if not draining and not o.get("nonce"):
+    nonce, epoch, *_, text = told
+    if not draining and not nonce:
         return None
-    protocol, _, least = _told(o, "protocol").partition(b":")
+    protocol, _, least = _of_epoch(epoch, text).partition(b":")
     return number(least if draining else protocol)
 
 
-def _told(o: dict[str, bytes], field: str) -> bytes:
+def _of_epoch(epoch: bytes | None, told: bytes | None) -> bytes:
     """Return what this owner told, not an earlier one."""
-    epoch, _, text = o.get(field, b"").partition(b":")
-    return text if epoch == o.get("epoch") else b""
+    if told is None:
+        return b""
+    whose, _, text = told.partition(b":")
+    return text if whose == epoch else b""
 
 
 @lru_cache(maxsize=1000)  # the same for as long as a consumer lives

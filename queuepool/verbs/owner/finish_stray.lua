@@ -19,7 +19,7 @@ local j, c = base .. ':j', base .. ':c'
 -- uses: leave_delayed, add, ours, let_go, mark, probe_tenant, leave, tally, tell, moves/is_closed
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
 for _, k in ipairs({'dl', 'du', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
--- uses: epochs_in_flight
+-- uses: who_owns, epochs_in_flight
 for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
 local function is_copied(id, group) -- and does not run
   if not is_closed(group) then return false end

@@ -22,7 +22,7 @@ probe_tenant(group_of(body))
 ours('SCARD', base .. ':dg:' .. group_of(body))
 redis.call('ZCARD', base .. ':du')
 check_hashes('c', 'cx', 'cn', 'at', 'cr', 'er', 'ua')
--- uses: epochs_in_flight
+-- uses: who_owns, epochs_in_flight
 local runs = false
 for _, e in ipairs(epochs) do runs = runs or redis.call('ZSCORE', base .. ':fl:' .. e, id) end
 -- uses: make_way

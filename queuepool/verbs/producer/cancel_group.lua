@@ -15,7 +15,7 @@
 local base, group, cursor, routed = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 -- uses: moved
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
--- uses: check_hashes, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole
+-- uses: check_hashes, remember, settle, unaside, wake, is_of_group, stamp_of, undelay, add, whole
 -- uses: newest_cut, ours, let_go, count_ready, unpark, leave_gate, probe_tenant, tally, tell
 check_hashes('j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua', 'gt', 'gk')
 local dl, dg, gg = base .. ':dl', base .. ':dg:' .. group, base .. ':gg:' .. group
@@ -35,7 +35,7 @@ cut = cut and whole(cut) or -1
 if cut < 0 then cursor = 'start' end -- also if a failover lost the cut: start over
 
 local function cut_off(body)
-  return body and stamp_of(body) <= cut and group_of(body) == group
+  return body and stamp_of(body) <= cut and is_of_group(body)
 end
 
 -- Ids of the group in the in-flight sets of owners; that of an owner that left is in rec

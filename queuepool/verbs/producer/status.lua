@@ -36,7 +36,7 @@ if not at then
   if at then state = 'dead' end
 end
 if not at then
-  -- uses: epochs_in_flight
+  -- uses: who_owns, epochs_in_flight
   for _, e in ipairs(epochs) do at = at or redis.call('ZSCORE', base .. ':fl:' .. e, id) end
   if at then state = 'in-flight' end
   if at and tonumber(at) < 1e12 then at = 0 end

@@ -1,4 +1,4 @@
--- uses: group_of, epochs_in_flight, gate_of, urgency
+-- uses: group_of, who_owns, epochs_in_flight, gate_of, urgency
 redis.call('ZCARD', dl)
 redis.call('ZCARD', base .. ':du')
 for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
