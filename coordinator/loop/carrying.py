@@ -1,4 +1,4 @@
-"""Carries groups and batches to another partition, calling servers no more than is allowed.
+"""Carries groups and batches to another partition.
 
 Several groups are carried side by side, a call of each in one round trip, since most have few jobs.
 In memory are the pages of these groups: at most SIDE_BY_SIDE times what `export` returns at once.
@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import (
     Callable,
-    Collection,
     Generator,
     Iterable,
     Iterator,
@@ -20,12 +19,11 @@ from collections.abc import (
 from typing import Any
 
 from coordinator.core.moves.copying import Call, Copied, Side, copying, copying_batch
+from coordinator.loop.pacing import Pacer
 from coordinator.loop.settling import Settler
 from queuepool.client.pool import QueuePool
 from queuepool.partitions.partition import Partition
-from queuepool.protocol.batches import home_of_batch, is_batch
 from queuepool.routing.moves import Move
-from queuepool.routing.named import slot_of_group
 from queuepool.telemetry.events import ignore
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.moves import batches as carry
@@ -33,13 +31,8 @@ from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.moves.verbs import Walked
 
 SIDE_BY_SIDE = 8
-_LONGEST_PAUSE_S, _LOOK_S = 1.0, 0.02
-_SHORTEST_PAUSE_S = 0.001  # a shorter one would be longer than that
+_LOOK_S = 0.02
 _Steps = Generator[Call, Any, Copied]
-
-
-class InterruptedMoveError(Exception):
-    """The process is stopping, or leads no more."""
 
 
 class ChangedError(Exception):
@@ -51,83 +44,19 @@ class BehindError(Exception):
 
 
 class Carrier:
-    """Makes the calls of a move.
-
-    share: of the time, for calls; drain_s: how long to wait for jobs that run; going: whether to go
-    on, asked before each round trip.
-    """
+    """Makes the calls of a move. drain_s: how long to wait for jobs that run."""
 
     def __init__(
         self,
         pool: QueuePool,
+        paced: Pacer,
         *,
-        share: float,
         drain_s: float,
-        going: Callable[[], bool],
         rest: Callable[[float], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._pool, self._share, self._drain_s, self._going = pool, share, drain_s, going
+        self._pool, self._paced, self._drain_s = pool, paced, drain_s
         self._rest, self._clock = rest, clock
-        self._owed_s = 0.0  # the pause that calls so far have earned the servers
-
-    def walk(self, place: Partition, is_wanted: Callable[[int], bool]) -> Walked:
-        """Return the batches and groups of these slots that a place has: with jobs, frozen, noted.
-
-        A group without jobs is noted when it is configured while slots move.
-        """
-        found, cursor = Walked(), b""
-        while cursor != b"0":
-            cursor, page = self._paced(place.run, move.walk(cursor or b"0"))
-            found.add(page.of({slot for slot in page.slots.values() if is_wanted(slot)}))
-        for look in (move.frozen, move.configured):
-            found.add(self._named(place, look, is_wanted))
-        cursor = b""
-        while cursor != b"0":
-            cursor, names = self._paced(place.run, carry.batches(cursor or b"0"))
-            homes = {name: home_of_batch(name)[0] for name in names if is_batch(name)}
-            found.batches.update({name: slot for name, slot in homes.items() if is_wanted(slot)})
-        return found
-
-    def recorded(self, place: Partition, is_wanted: Callable[[int], bool]) -> Walked:
-        """Return the groups of these slots that have a record in a place, with jobs or without.
-
-        It looks at all keys of the server.
-        """
-        return self._named(place, move.recorded, is_wanted)
-
-    def _named(
-        self, place: Partition, look: Callable[[bytes], Any], is_wanted: Callable[[int], bool]
-    ) -> Walked:
-        found, cursor = Walked(), b""
-        while cursor != b"0":
-            cursor, page = self._paced(place.run, look(cursor or b"0"))
-            for group, said in page.items():
-                slot = (
-                    slot_of_group(group, self._pool.config.tenant_separator)
-                    if said is None
-                    else said
-                )
-                if slot is not None and is_wanted(slot):
-                    found.slots[group] = slot
-        return found
-
-    def found(self, partition: int, is_wanted: Callable[[int], bool]) -> dict[Partition, Walked]:
-        """Return what the pools of a partition have of some slots."""
-        places = self._pool.places(partition)
-        return {place: self.walk(place, is_wanted) for place in places}
-
-    def jobs_to_go(
-        self, left: Mapping[tuple[int, int], Collection[int]]
-    ) -> dict[tuple[int, int], int]:
-        """Return how many jobs, about, slots have that are to go, by way."""
-        jobs = dict.fromkeys(left, 0)
-        for source in sorted({source for source, _ in left}):
-            ways = {slot: way for way, slots in left.items() if way[0] == source for slot in slots}
-            for walked in self.found(source, ways.__contains__).values():
-                for slot, count in walked.by_slot().items():
-                    jobs[ways[slot]] += count
-        return jobs
 
     def drained(
         self, version: int, found: Mapping[Partition, Walked], *, closed: bool = False
@@ -255,19 +184,6 @@ class Carrier:
                 except StopIteration as end:
                     ended.append((name, end.value))
         return ended
-
-    def _paced(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Make a call, and leave the servers alone for a while."""
-        if not self._going():
-            raise InterruptedMoveError
-        began_s = self._clock()
-        reply = call(*arguments)
-        spent_s = self._clock() - began_s
-        self._owed_s += spent_s * (1 / self._share - 1)
-        if self._owed_s >= _SHORTEST_PAUSE_S:
-            self._rest(min(self._owed_s, _LONGEST_PAUSE_S))
-            self._owed_s = 0.0
-        return reply
 
 
 def _calls(steps: _Steps, result: Any = None) -> list[Call]:

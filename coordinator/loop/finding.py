@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from coordinator.core.moves.parts import Way
-from coordinator.loop.carrying import Carrier
+from coordinator.loop.walking import Walker
 from queuepool.client.pool import QueuePool
 from queuepool.partitions.partition import Partition
 from queuepool.routing.moves import Move
@@ -25,8 +25,8 @@ _Look = Callable[[Partition, Callable[[int], bool]], Walked]
 class Finder:
     """What there is of the slots of a move."""
 
-    def __init__(self, pool: QueuePool, carrier: Carrier) -> None:
-        self._pool, self._carrier = pool, carrier
+    def __init__(self, pool: QueuePool, walker: Walker) -> None:
+        self._pool, self._walker = pool, walker
         self.forget()
 
     def forget(self) -> None:
@@ -48,7 +48,7 @@ class Finder:
 
     def on(self, way: Way) -> dict[Partition, Walked]:
         """Return what the pools of a partition have of the slots that go a way."""
-        found = self._carrier.found(way.source, frozenset(way.slots).__contains__)
+        found = self._walker.found(way.source, frozenset(way.slots).__contains__)
         for place, walked in found.items():
             recorded = self._recorded.get((place.number, place.pool), Walked())
             walked.add(recorded.of(frozenset(way.slots)))
@@ -56,14 +56,14 @@ class Finder:
 
     def astray(self, move: Move) -> Way | None:
         """Return slots of which a place has something, where they are not."""
-        way = self._away(move, self._carrier.walk)
+        way = self._away(move, self._walker.walk)
         if way is None and not self._swept:
             way = self._away(move, self._recorded_in)
             self._swept = way is None
         return way
 
     def _recorded_in(self, place: Partition, is_wanted: Callable[[int], bool]) -> Walked:
-        walked = self._carrier.recorded(place, is_wanted)
+        walked = self._walker.recorded(place, is_wanted)
         self._recorded[place.number, place.pool] = walked
         return walked
 

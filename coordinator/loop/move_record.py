@@ -19,7 +19,8 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from coordinator.loop.carrying import ChangedError, InterruptedMoveError
+from coordinator.loop.carrying import ChangedError
+from coordinator.loop.pacing import InterruptedMoveError
 from queuepool.client.pool import QueuePool
 from queuepool.models import RouteRecord
 from queuepool.routing.moves import Move, move_text, read_move

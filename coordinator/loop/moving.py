@@ -28,11 +28,13 @@ from coordinator.core.moves import records
 from coordinator.core.moves.copying import copying, copying_astray, copying_back
 from coordinator.core.moves.parts import fitting
 from coordinator.core.moves.recent import Recent
-from coordinator.loop.carrying import BehindError, Carrier, ChangedError, InterruptedMoveError
+from coordinator.loop.carrying import BehindError, Carrier, ChangedError
 from coordinator.loop.finding import Finder, left_in
 from coordinator.loop.move_record import MoveRecord
+from coordinator.loop.pacing import InterruptedMoveError, Pacer
 from coordinator.loop.relieving import Reliever
-from coordinator.loop.ways import HeldError, Ways
+from coordinator.loop.walking import Walker
+from coordinator.loop.ways import HeldError, VacantError, Ways
 from coordinator.snapshots.moves import MoveBoard
 from coordinator.snapshots.verdict import VerdictBoard
 from queuepool.client.pool import QueuePool
@@ -71,12 +73,13 @@ class Mover:
         self._stopping, self._board = threading.Event(), board or MoveBoard()
         self._of_epoch, self._clock = 0, clock
         self._recent = Recent()
-        self._carrier = Carrier(
-            pool, share=share / 100, drain_s=drain_s, going=self._going, rest=self._stopping.wait
-        )
+        rest = self._stopping.wait
+        self._paced = Pacer(share / 100, going=self._going, rest=rest)
+        self._carrier = Carrier(pool, self._paced, drain_s=drain_s, rest=rest)
+        self._walker = Walker(pool, self._paced)
         self._record = MoveRecord(pool, self._going)
-        self._finder = Finder(pool, self._carrier)
-        self._ways = Ways(pool, self._carrier, self._finder)
+        self._finder = Finder(pool, self._walker)
+        self._ways = Ways(pool, self._carrier, self._walker, self._finder, clock)
         self._reliever = reliever or Reliever(VerdictBoard(), 0)
         self._forget()
         # A daemon, so that a hanging server does not keep the process from exiting.
@@ -205,10 +208,13 @@ class Mover:
         except HeldError as held:
             self._record.wait_for(record, move, str(held))
             return self._interval_s
+        except VacantError:
+            return _BUSY_S
         if way is None:
             return self._end(record, move)
         found = self._finder.on(way)
         slots = fitting(way.slots, list(found.values()))
+        self._paced.hurry()
         running = self._carrier.drained(record.version, {p: w.of(slots) for p, w in found.items()})
         slots -= {slot for slot, _ in running}
         self._ways.busy |= {slot for slot, _ in running}
@@ -233,7 +239,7 @@ class Mover:
         self._carrier.thaw(places, record.version)
         if move.stage is Stage.MOVING:
             self._carrier.settle(move)
-        self._board.found(self._carrier.jobs_to_go(left))
+        self._board.found(self._walker.jobs_to_go(left))
         self._finder.learn({source for source, _ in left})
         self._settled = (move.at_ms, move.stage)
 
@@ -244,13 +250,14 @@ class Mover:
         if move.table()[first] == source == view.place_of_slot(first):  # aborted: the same, back
             self._record.change(record, move.part(dest, source))
             return
-        places = [*self._pool.places(source), *self._pool.places(dest)]
+        there = self._pool.places(dest)
+        places = [*self._pool.places(source), *there]
         self._carrier.tell(places, record.version)
-        found = self._carrier.found(source, slots.__contains__)
+        found = self._walker.found(source, slots.__contains__)
         running = self._carrier.drained(record.version, found, closed=True)
         here = source == view.place_of_slot(first)
         # A job came and started before the slots were closed; or a consumer did
-        if running or (here and self._ways.held_before(source, dest, slots)):
+        if running or (here and self._ways.held_before(found, there, slots)):
             self._ways.busy |= {slot for slot, _ in running}
             version = self._record.change(record, move.part(), moving="")
             self._carrier.tell(places, version)

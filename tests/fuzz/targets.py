@@ -48,10 +48,7 @@ Target = Callable[[bytes], None]
 _LIFE = own.Ownership(0, "nonce", 7)
 _OPTIONS = codec.NO_OPTIONS
 _POOL = PoolConfig(topology=single("redis://127.0.0.1:1/0", 4))
-_OWNER = (
-    b"nonce", b"epoch", b"expires", b"host", b"heartbeat", b"workers", b"busy", b"target",
-    b"applied",
-)  # fmt: skip
+_ABOUT_OWNER = 14  # what an observation tells of one
 _COMMAND = (b"type", b"partition", b"targetWorkers", b"reason", b"expires")
 _CHECKPOINT = (b"target", b"at", b"epoch")
 _WITH_URLS = ("QUEUEPOOL_URL", "QUEUEPOOL_SERVERS")
@@ -155,12 +152,18 @@ def command(data: bytes) -> None:
     _read(lambda: route.look(b"").read(supply.pairs((b"version", b"partitions", b"layout"))))
 
 
+def _of_owner(supply: Supply) -> bytes | None:
+    return supply.one_of((supply.raw(), supply.digits(), None))
+
+
 def _observed(supply: Supply) -> PartitionState | None:
     reply = [
-        supply.number(), supply.pairs(_COUNTERS), supply.pairs(_OWNER),
+        supply.number(), supply.pairs(_COUNTERS),
+        [_of_owner(supply) for _ in range(_ABOUT_OWNER)],
         supply.number(), supply.number(), supply.number(), supply.number(),
         [supply.number() for _ in range(4)], supply.number(), supply.number(), supply.number(),
-        supply.pairs(_CHECKPOINT), supply.raw(),
+        supply.pairs(_CHECKPOINT), supply.raw(), supply.number(), [supply.raw()],
+        supply.number(), supply.number(), [supply.raw(), supply.digits()],
     ]  # fmt: skip
     state = _read(lambda: operate.observe(0).read(reply))
     assert state is None or isinstance(state, PartitionState)

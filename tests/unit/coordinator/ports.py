@@ -9,6 +9,16 @@ from queuepool.verbs import Verb
 Answer = Callable[[bytes, Verb[Any]], Any]
 
 
+def observation(
+    now_ms: int | float, *, jobs: int = 0, oldest_ms: int = 0, **counters: int
+) -> list[Any]:
+    """Return what `observe` replies about a partition without an owner, one lane in tier 2."""
+    flat = [word for name, n in counters.items() for word in (name.encode(), b"%d" % n)]
+    lanes, owner, nothing = [0, 0, min(jobs, 1), 0], [None] * 14, list[Any]()
+    counted = [jobs, 0, 0, 0, lanes, oldest_ms, 0, 0]
+    return [now_ms, flat, owner, *counted, nothing, b"0-0", 0, nothing, 0, 0, nothing]
+
+
 class FakeServer:
     """A Port whose replies a test decides; `away` makes every call fail."""
 

@@ -136,8 +136,8 @@ class Queue:
         self.change(back)
 
     def look(self) -> bool:
-        """Let the leader do a step; return whether a move is under way still."""
-        self.mover.look()
+        """Let the leader do a step, and pause; return whether a move is under way still."""
+        self.now_s += self.mover.look()
         move = read_move(self.driver.config.topology.view.record)
         return move is not None and move.under_way
 

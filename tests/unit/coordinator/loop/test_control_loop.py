@@ -12,7 +12,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
-from tests.unit.coordinator.ports import FakeServer
+from tests.unit.coordinator.ports import FakeServer, observation
 from tests.waiting import wait_until
 
 FAST = {"cycle_s": 0.05, "lease_s": 60.0, "request_timeout_s": 0.2}
@@ -36,8 +36,7 @@ class Rig:
             case "lead":
                 return [int(self.leading), self.epoch, 1_000, 900, b"other:1", []]
             case "observe":
-                ready, lanes = [b"r2", b"5"], [0, 0, 1, 0]
-                return [1_000, ready, [], 5, 0, 0, 0, lanes, 40, 0, 0, [], b"0-0", 0, [], 0, 0, []]
+                return observation(1_000, jobs=5, oldest_ms=40, r2=5)
             case "command":
                 return [1, "-".join(map(str, verb.args[:2])).encode()]
             case "read_policy":

@@ -11,7 +11,7 @@ from queuepool.models import RouteRecord
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.verbs import Verb
-from tests.unit.coordinator.ports import Clock, FakeServer
+from tests.unit.coordinator.ports import Clock, FakeServer, observation
 
 TOPOLOGY = build({"a": "redis://a", "b": "redis://b"}, 4, "0=a,1=b,2=a,3=b")
 
@@ -27,9 +27,7 @@ class Rig:
         self.observer = Observer(self.fleet, emit=self.events.append, clock=self.clock)
 
     def answer(self, _key: bytes, _verb: Verb[Any]) -> Any:
-        counters = [b"done", b"%d" % self.done]
-        now_ms = self.clock.now_s * 1000
-        return [now_ms, counters, [], 0, 0, 0, 0, [0] * 4, 0, 0, 0, [], b"0-0", 0, [], 0, 0, []]
+        return observation(self.clock.now_s * 1000, done=self.done)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from queuepool.settings.config import PoolConfig
 from queuepool.testing.server import MemoryServer
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
-from tests.unit.coordinator.ports import FakeServer
+from tests.unit.coordinator.ports import FakeServer, observation
 
 KEY = b"sys"
 
@@ -195,7 +195,7 @@ def test_a_leader_that_does_not_know_the_record_decides_nothing() -> None:
             case "lead":
                 return [1, 9, 1_000, 900, b"me:1", []]
             case "observe":
-                return [1_000, [], [], 0, 0, 0, 0, [0] * 4, 0, 0, 0, [], b"0-0"]
+                return observation(1_000)
             case "command":
                 return [1, "-".join(map(str, verb.args[:2])).encode()]
             case "read_policy" if silent:
