@@ -105,7 +105,8 @@ class Rig:
         processes = [subprocess.Popen([*command, which], env=environment) for which in wanted]
         self.pids = [self.server.pid, *(process.pid for process in processes)]
         try:
-            while sum(one.observe().owner is not None for one in partitions) < len(wanted):
+            least = min(len(wanted), len(partitions))
+            while sum(one.observe().owner is not None for one in partitions) < least:
                 sleep(0.005)
             yield
         finally:

@@ -53,19 +53,23 @@ def measure(
     ms: float = 0.0,
     workers: int = 8,
     keys: Sequence[str] = ("one",),
+    batch: int = 1,
 ) -> list[float]:
-    """Return ms from call to start of `jobs` jobs that arrive gap_s() after one another.
+    """Return ms from call to start of `jobs` jobs, of which `batch` arrive at once.
 
-    keys: they take turns.
+    gap_s: the seconds from one arrival to the next. keys: they take turns.
     """
     with tempfile.TemporaryDirectory(prefix="queuepool-bench-") as directory:
         path = Path(directory) / "latencies"
         with r.consumer(workers, app="benchmarks.starts", BENCH_LATENCIES=str(path)):
             due = monotonic()
-            for n in range(jobs + _WARM_UP):
+            for n in range(-(-(jobs + _WARM_UP) // batch)):
                 due += gap_s()
                 sleep(max(0.0, due - monotonic()))
-                key = keys[n % len(keys)]
-                r.pool.enqueue("begin", {"t": monotonic(), "ms": ms}, partition_key=key)
+                key, job = keys[n % len(keys)], {"t": monotonic(), "ms": ms}
+                if batch == 1:
+                    r.pool.enqueue("begin", job, partition_key=key)
+                else:
+                    r.pool.enqueue_many("begin", [job] * batch, partition_key=key)
             r.drain_per_s(*keys)
         return [float(line) for line in path.read_text().splitlines()][_WARM_UP:]

@@ -15,6 +15,7 @@ from benchmarks.measures import (
     lanes,
     moving,
     parts,
+    repartitioning,
     sharing,
     throughput,
     waiting,
@@ -45,6 +46,7 @@ MEASURES: dict[str, tuple[Measure, int]] = {
     "trickle": (sharing.trickle, 30),
     "busy": (sharing.busy, 6_400),
     "moving": (moving.moving, 10_000),
+    "repartitioning": (repartitioning.repartitioning, 10_000),
 }
 
 # Of docs/performance.md, and the measures that each needs
@@ -53,6 +55,7 @@ TABLES: Mapping[str, Sequence[str]] = {
     "bench-history": ["history"],
     "bench-sharing": ["spread", "trickle", "busy"],
     "bench-moving": ["moving"],
+    "bench-repartitioning": ["repartitioning"],
 }
 _APART = {name for names in TABLES.values() for name in names}
 TABLES = {"bench": [name for name in MEASURES if name not in _APART], **TABLES}

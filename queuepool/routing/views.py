@@ -27,6 +27,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from struct import Struct
 
 from queuepool.errors import ConfigurationError
 from queuepool.models import RouteRecord
@@ -39,6 +40,7 @@ OPEN, SEALED = "open", "sealed"
 ALL_SLOTS = frozenset(range(SLOTS))
 _DIGITS = 3
 _FORMAT = f"%0{_DIGITS}x" * SLOTS
+_NUMBERS = Struct(f"{_DIGITS}s" * SLOTS)
 _TABLE = re.compile(f"[0-9a-f]{{{_DIGITS * SLOTS}}}")
 
 
@@ -132,10 +134,11 @@ def read_table(text: str, partitions: int) -> tuple[int, ...]:
     """Return the partition of each slot. Raises ConfigurationError."""
     if not _TABLE.fullmatch(text):
         raise ConfigurationError(f"it has no table of {SLOTS} slots")
-    table = tuple(int(text[i : i + _DIGITS], 16) for i in range(0, len(text), _DIGITS))
-    if max(table) >= partitions:
-        raise ConfigurationError(f"its table names partition {max(table)} of {partitions}")
-    return table
+    names = _NUMBERS.unpack(text.encode())
+    if (last := int(max(names), 16)) >= partitions:
+        raise ConfigurationError(f"its table names partition {last} of {partitions}")
+    known = {b"%0*x" % (_DIGITS, n): n for n in range(last + 1)}
+    return tuple(map(known.__getitem__, names))
 
 
 def table_text(table: Sequence[int]) -> str:
