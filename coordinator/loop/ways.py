@@ -21,7 +21,6 @@ from coordinator.loop.finding import Finder
 from coordinator.loop.walking import Walker
 from queuepool.client.pool import QueuePool
 from queuepool.models import PartitionState
-from queuepool.models.places import partition_at
 from queuepool.partitions.partition import Partition
 from queuepool.routing.moves import Move
 
@@ -112,8 +111,6 @@ class Ways:
         return _outdated(self._states(way.source, known) | self._states(way.dest, known))
 
     def _is_vacant(self, way: Way, known: dict[int, _States]) -> bool:
-        if partition_at(way.source) == partition_at(way.dest):
-            return False  # its consumer follows once all is there
         if self._until_s is None:
             self._until_s = self._clock() + PATIENCE_S
         if self._clock() >= self._until_s:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from coordinator.loop.ways import PATIENCE_S
+from queuepool.models.places import new_place
 from queuepool.partitions.partition import OwnedPartition
-from queuepool.routing.moves import Stage
+from queuepool.routing.moves import Stage, asked_to
 from queuepool.verbs.owner import verbs
 from tests.unit.coordinator.loop.moving import ORDER, Queue
 
@@ -81,6 +82,26 @@ def test_a_lease_that_has_ended_is_no_owner(queue: Queue) -> None:
     queue.drive()
     assert queue.now_s >= start_s + PATIENCE_S / 2
     leave(*owners[:2])
+    assert queue.run_all() == ORDER
+
+
+def test_a_partition_goes_to_another_server_once_its_new_place_has_an_owner() -> None:
+    queue = Queue(servers=2)
+    queue.fill()
+    old = own(queue, 0)
+    queue.change(lambda _: asked_to(queue.ops.config.topology.view, {0: "big"}))
+    start_s = began(queue)
+    for _ in range(3):
+        assert queue.look()
+    queue.ops.route.read()
+    there = queue.ops.partition(new_place(0))
+    assert there.observe().jobs == 0
+
+    new = there.acquire(lease_s=600)
+    assert isinstance(new, OwnedPartition)
+    queue.drive()
+    assert queue.now_s < start_s + PATIENCE_S
+    leave(old, new)
     assert queue.run_all() == ORDER
 
 
