@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from statistics import median
 from threading import Event, Thread
 from time import monotonic
 
 from benchmarks import starts
+from benchmarks.apart import answered, apart
 from benchmarks.rig import Rig, quantile, rig
 from benchmarks.scale.processes import coordinating
 from queuepool import QueuePool
@@ -23,7 +23,6 @@ _PARTITIONS = 2
 _BIG, _OTHERS = "big", [f"other-{n}" for n in range(20)]
 _ROUNDS, _STARTS, _PER_S = 4, 10_000, 2_000  # starts of each half of a round
 _LOOK_S, _GAP_S = 0.02, 0.02  # a shorter gap would add a fifth to the slot meanwhile
-_LONGEST_MOVE_S = 60.0
 
 
 @dataclass(slots=True)
@@ -70,21 +69,12 @@ def _moves(r: Rig, at: int, seen: _Seen) -> Iterator[None]:
 
     In this one its threads would delay the calls that are measured.
     """
-    context = get_context("spawn")
-    here, there = context.Pipe()
-    process = context.Process(target=_to_and_fro, args=(r.server.url, at, there))
-    process.start()
-    try:
+    with apart(_to_and_fro, r.server.url, at) as here:
         yield
         here.send("end")
-        if not here.poll(_LONGEST_MOVE_S):
-            raise RuntimeError("the last move did not end")
-        moves, calls_s = here.recv()
-        seen.moves += moves
-        seen.calls_s += calls_s
-    finally:
-        process.terminate()
-        process.join()
+        moves, calls_s = answered(here)
+    seen.moves += moves
+    seen.calls_s += calls_s
 
 
 def _to_and_fro(url: str, at: int, ending: Connection) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from time import monotonic, sleep
 
 from benchmarks import starts
+from benchmarks.apart import answered, apart
 from benchmarks.rig import Rig, quantile, rig
 from benchmarks.scale.processes import coordinating
 from queuepool import QueuePool
@@ -17,7 +17,7 @@ from queuepool.cli.inspection.moving import Moves
 _FIRST, _MOST, _LAST = 8, 12, 6  # partitions; as many consumers as there are at most
 _KEYS = [f"other-{n}" for n in range(200)]
 _ROUNDS, _STARTS, _PER_S, _BATCH = 4, 30_000, 2_000, 20  # starts of each half of a round
-_SETTLE_S, _LOOK_S, _LONGEST_MOVE_S = 4.0, 0.05, 60.0
+_SETTLE_S, _LOOK_S = 4.0, 0.05
 
 
 def repartitioning(jobs: int) -> dict[str, float]:
@@ -57,18 +57,10 @@ def _moves(r: Rig, counts: tuple[int, ...], *, after_s: float) -> Iterator[list[
 
     In this one it would delay the calls that are measured. after_s: once consumers run.
     """
-    context, took_s = get_context("spawn"), list[float]()
-    here, there = context.Pipe()
-    process = context.Process(target=_move, args=(r.server.url, counts, after_s, there))
-    process.start()
-    try:
+    took_s = list[float]()
+    with apart(_move, r.server.url, counts, after_s) as here:
         yield took_s
-        if not here.poll(_LONGEST_MOVE_S):
-            raise RuntimeError("a move did not end")
-        took_s += here.recv()
-    finally:
-        process.terminate()
-        process.join()
+        took_s += answered(here)
 
 
 def _move(url: str, counts: tuple[int, ...], after_s: float, told: Connection) -> None:
