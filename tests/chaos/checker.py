@@ -67,7 +67,8 @@ class Strike:
     """One blow to one consumer process: a kill, a stop, its network.
 
     book: the ids in its in-flight set just after; None when that would not tell, because it
-    works on, or a successor was there first. takeover_s: how long until a process that ran nothing
+    works on, or a successor was there first. started: those of them that were no longer waiting in
+    its memory. takeover_s: how long until a process that ran nothing
     before must run something; None when no one should take over. lease_s: so long after it the
     process may begin nothing any more, until over_ns; None when it cannot, being dead.
     """
@@ -75,6 +76,7 @@ class Strike:
     pid: int
     at_ns: int
     book: frozenset[str] | None = None
+    started: frozenset[str] = frozenset()
     takeover_s: float | None = None
     lease_s: float | None = None
     over_ns: int | None = None

@@ -15,7 +15,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +24,8 @@ from queuepool.partitions.partition import Partition
 from queuepool.partitions.route import Leave
 from queuepool.routing.moves import Stage, differing, table_of
 from queuepool.routing.progress import Facts
-from tests.chaos.checker import Books, Events
+from tests.chaos.checker import Books
+from tests.chaos.disorder import disorder
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import LEASE_S, engine, pause
 from tests.chaos.sums import disagreement, names, sums
@@ -205,29 +205,12 @@ def _run(trial: Trial) -> Result:
         batches = names(trial.directory)
         world.until(lambda: sums(trial.directory).keys() >= batches, "sums", 60)
         events = world.events()
-        verdict = world.verdict().also(_disorder(events, size.groups))
+        unordered = disorder(events.runs, world.strikes, groups=size.groups)
+        verdict = world.verdict().also(unordered)
         return Result(
             verdict=verdict.also(disagreement(trial.directory, size.batch)),
             sums={"moves": 3, "blows": 3 * size.blows, "met it": met, "batches": len(batches)},
         )
-
-
-def _disorder(events: Events, groups: int) -> list[str]:
-    """Return groups of which a job began before one that was enqueued earlier."""
-    first: dict[int, list[int]] = {}
-    known = set[str]()
-    for run in events.runs:
-        if run.job_id not in known and run.job_id.startswith("job-"):
-            known.add(run.job_id)
-            number = int(run.job_id.rpartition("-")[2])
-            first.setdefault(number % groups, []).append(number)
-    found = [
-        f"out of order: group {group} began job {b} after {a}"
-        for group, numbers in first.items()
-        for a, b in pairwise(numbers)
-        if b < a
-    ]
-    return found[:3] + ([f"and {len(found) - 3} more out of order"] if len(found) > 3 else [])
 
 
 FAULTS = [

@@ -24,6 +24,8 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Any, Self
 
+import redis
+
 from queuepool.client.pool import QueuePool
 from queuepool.models import JobState, PartitionState
 from queuepool.partitions.partition import Partition
@@ -279,6 +281,7 @@ class Rig:
             pid=process.pid,
             at_ns=at_ns,
             book=self._book(held),
+            started=self._started(held),
             takeover_s=takeover_s,
             lease_s=lease_s,
         )
@@ -300,6 +303,16 @@ class Rig:
             owner = observe(partition).owner
             if owner is None or owner.epoch != epoch:
                 return None
+        return frozenset(job_id.decode() for job_id in ids)
+
+    def _started(self, held: Sequence[tuple[Partition, int]]) -> frozenset[str]:
+        """Return the jobs in flight there that were started; see docs/protocol.md on `fl`."""
+        ids: set[bytes] = set()
+        for url in self.topology().servers.values():
+            with redis.Redis.from_url(url) as client:
+                for partition, epoch in held:
+                    key = partition.key + b":fl:%d" % epoch
+                    ids.update(client.zrangebyscore(key, 1e12, "+inf"))
         return frozenset(job_id.decode() for job_id in ids)
 
     # -- judging ---------------------------------------------------------------------------------
