@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import (
     Callable,
+    Collection,
     Generator,
     Iterable,
     Iterator,
@@ -25,6 +26,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.partitions.partition import Partition
 from queuepool.routing.moves import Move
 from queuepool.telemetry.events import ignore
+from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.moves import batches as carry
 from queuepool.verbs.moves import verbs as move
@@ -57,6 +59,7 @@ class Carrier:
     ) -> None:
         self._pool, self._paced, self._drain_s = pool, paced, drain_s
         self._rest, self._clock = rest, clock
+        self._told: dict[Partition, int] = {}  # the newest version of each place
 
     def drained(
         self, version: int, found: Mapping[Partition, Walked], *, closed: bool = False
@@ -77,15 +80,39 @@ class Carrier:
                 return running
             self._rest(_LOOK_S)
 
-    def tell(self, places: Iterable[Partition], version: int, *, moves: bool | None = None) -> None:
-        """Let places accept only calls of this version; and know whether slots move.
+    def tell(
+        self,
+        places: Iterable[Partition],
+        version: int,
+        *,
+        moves: bool | None = None,
+        closing: Collection[int] = (),
+    ) -> None:
+        """Let places accept only calls of this version, and know whether slots move.
 
-        Raises BehindError.
+        Jobs of other slots than those that have closed may be added by earlier versions, too.
+        closing: slots that these places lose from now on. Raises BehindError.
         """
-        verb = lead.turn_away(version, moves=moves)
         for place in places:
-            if self._paced(place.run, verb) > version:
-                raise BehindError
+            told = self._told.get(place, 0)
+            verb = lead.turn_away(version, moves=moves, told=told, closing=closing)
+            self._turn_away(place, verb, version)
+            self._told[place] = version
+
+    def tell_all(
+        self, places: Iterable[Partition], version: int, *, moves: bool | None = None
+    ) -> None:
+        """Let places accept only calls of this version, for whatever slots. Raises BehindError."""
+        for place in places:
+            self._turn_away(place, lead.turn_away(version, moves=moves), version)
+
+    def _turn_away(self, place: Partition, verb: Verb[int], version: int) -> None:
+        if self._paced(place.run, verb) > version:
+            raise BehindError
+
+    def forget(self) -> None:
+        """Assume nothing of what places were told: another process may have led meanwhile."""
+        self._told.clear()
 
     def settle(self, move: Move) -> None:
         """Let the places that jobs go to know what the ones there are know."""

@@ -104,6 +104,7 @@ class Mover:
         if epoch != before:
             self._recent.forget()
             self._reliever.forget()
+            self._carrier.forget()
         try:
             pause_s = self._step() if self._of_epoch else self._forget()
         except InterruptedMoveError:
@@ -130,7 +131,7 @@ class Mover:
         if record is not None and former and not self._recent.still(former, self._clock()):
             places = self._pool.places()
             changed = self._record.change(record, move, former="")
-            self._carrier.tell(places, changed)  # who asks former places stops asking
+            self._carrier.tell_all(places, changed)  # who asks former places stops asking
         elif record is not None:
             self._relieve(record, move)
         return self._forget()
@@ -194,8 +195,8 @@ class Mover:
         So what an earlier leader sent before it was replaced comes too late to change that.
         """
         places = self._pool.places()
-        self._carrier.tell(places, record.version, moves=False)
-        self._carrier.tell(places, self._record.change(record, move, **fields), moves=False)
+        self._carrier.tell_all(places, record.version, moves=False)
+        self._carrier.tell_all(places, self._record.change(record, move, **fields), moves=False)
 
     def _next(self, record: RouteRecord, move: Move) -> float:
         """Drain a part and close it; or end the move."""
@@ -252,7 +253,8 @@ class Mover:
             return
         there = self._pool.places(dest)
         places = [*self._pool.places(source), *there]
-        self._carrier.tell(places, record.version)
+        self._carrier.tell(self._pool.places(source), record.version, closing=slots)
+        self._carrier.tell(there, record.version)
         found = self._walker.found(source, slots.__contains__)
         running = self._carrier.drained(record.version, found, closed=True)
         here = source == view.place_of_slot(first)

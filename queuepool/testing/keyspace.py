@@ -54,6 +54,7 @@ class Keyspace:
     managed: dict[bytes, int] = field(default_factory=dict)  # mg: how many jobs may be claimed
     frozen: set[bytes] = field(default_factory=set)  # mv
     noted: set[bytes] = field(default_factory=set)  # mn
+    closings: dict[bytes, int] = field(default_factory=dict)  # mr
     tenants: dict[bytes, Tenant] = field(default_factory=dict)  # mt, and tn:<tenant>
     tallies: Tallies = field(default_factory=Tallies)  # tt:<tenant>
     counters: dict[str, int] = field(default_factory=dict)  # c

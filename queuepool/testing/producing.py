@@ -14,7 +14,7 @@ from queuepool.testing.gates import NEVER
 from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.keyspace import Args
 from queuepool.testing.moving import renew_seats
-from queuepool.testing.routed import routed
+from queuepool.testing.routed import all_stayed, routed
 from queuepool.testing.tenants import is_bounded, tune_tenants
 
 _TIERS, _OF_TENANTS = (b"0", b"1", b"2", b"3"), (b"4", b"5", b"6", b"7")
@@ -31,7 +31,7 @@ def _count(p: PartitionData, accept: Accept, added: int) -> None:
             p.count(counter, accept.status.count(code))
 
 
-@routed(5)
+@routed(5, unless=all_stayed)
 def enqueue(p: PartitionData, args: Args) -> Any:
     """Accept jobs; each id once."""
     max_depth, max_bytes = int(args[0]), int(args[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,18 +12,25 @@ if TYPE_CHECKING:
     from queuepool.testing.keyspace import Args
 
 
+def _strictly(_p: PartitionData, _args: Args, _version: int) -> bool:
+    return False
+
+
 def routed(
-    place: int,
+    place: int, *, unless: Callable[[PartitionData, Args, int], bool] = _strictly
 ) -> Callable[[Callable[[PartitionData, Args], Any]], Callable[[PartitionData, Args], Any]]:
-    """Let a verb answer MOVED. place: of the version among its arguments."""
+    """Let a verb answer MOVED. place: of the version among its arguments.
+
+    unless: told the data, the arguments and an older version; whether that will do.
+    """
 
     def decorate(
         verb: Callable[[PartitionData, Args], Any],
     ) -> Callable[[PartitionData, Args], Any]:
         @wraps(verb)
         def call(p: PartitionData, args: Args) -> Any:
-            least = p.counters.get("route", 0)
-            if least > int(args[place] or 1):
+            least, version = p.counters.get("route", 0), int(args[place] or 1)
+            if least > version and not unless(p, args, version):
                 return [b"MOVED", b"%d" % least]
             return verb(p, args)
 
@@ -31,16 +39,38 @@ def routed(
     return decorate
 
 
+def all_stayed(p: PartitionData, args: Args, version: int) -> bool:
+    """Return whether no slot of the jobs of an enqueue has closed since this version."""
+    known, runs = p.closings, args[6 : len(args) - int(args[4])]
+    slots, i = set[bytes](), 0
+    while i < len(runs):
+        n = int(runs[i + 3])
+        slots |= {tail[:3] for tail in runs[i + 5 : i + 4 + 2 * n : 2]}
+        i += 4 + 2 * n
+    return (
+        known.get(b"to") == p.counters.get("route")
+        and version >= known.get(b"from", inf)
+        and all(known.get(slot, 0) <= version for slot in slots)
+    )
+
+
 def turn_away(p: PartitionData, args: Args) -> Any:
     """Accept only calls that route by this version or a later one."""
     version, least = int(args[0]), max(1, p.counters.get("route", 1))
     if version < least:
         return least
-    if args[1:] == [b"1"]:
+    if args[1] == b"1":
         p.counters["shut"] = 1
-    elif args[1:] == [b"0"]:
+    elif args[1] == b"0":
         p.counters.pop("shut", None)
         p.noted.clear()
+    told = int(args[2]) if len(args) > 2 else None
+    if not p.closings.get(b"to") == least == told:
+        p.closings.clear()
+    if told is not None:
+        p.closings.setdefault(b"from", version)
+        p.closings.update(dict.fromkeys(args[3:], version))
+        p.closings[b"to"] = version
     if version > least:
         p.counters["route"] = version
     return version

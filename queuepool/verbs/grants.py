@@ -149,6 +149,7 @@ COORDINATOR = _grant("""
     g         hset hincrby hdel persist pexpire
     mg        hset hdel
     mn        sadd unlink
+    mr        hset unlink
     c         hset hincrby hdel
     ring      rpush
     tr        rpush

@@ -106,6 +106,7 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
         "able": {(b"%d" % t, n): w for n, g in groups.items() for t, w in g.able.items() if w},
         "apart": {n: (g.state, g.apart, g.most, g.serial) for n, g in groups.items() if g.state},
         "counters": {k: v for k, v in p.counters.items() if v and k not in _TIMES},
+        "closings": {slot: b"%d" % version for slot, version in p.closings.items()},
         "draining": len(p.draining),
         "to_recover": len(p.to_recover),
         "commands": [(c.id, c.fields[:-1]) for c in p.commands],
@@ -194,6 +195,7 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
         "able": _by_lane(groups, b"c"),
         "apart": {n: _settings(f) for n, f in groups.items() if b"state" in f},
         "counters": {k: v for k, v in counters.items() if v and k not in _TIMES},
+        "closings": client.hgetall(key("mr")),
         "draining": client.hlen(key("dr")),
         "to_recover": client.llen(key("rec")),
         "commands": [

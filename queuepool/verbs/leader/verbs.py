@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -169,10 +169,21 @@ def decisions(
     return Verb("decisions", args, lambda r: [(i.decode(), bytes(d)) for i, d in r])
 
 
-def turn_away(version: int, *, moves: bool | None = None) -> Verb[int]:
+def turn_away(
+    version: int,
+    *,
+    moves: bool | None = None,
+    told: int | None = None,
+    closing: Iterable[int] = (),
+) -> Verb[int]:
     """Make a partition's pool accept only calls that route by this version or a later one.
 
     Returns the least version that it accepts. moves: whether slots move from now on; None: as
-    before. Sent to the base key of each pool.
+    before. told: jobs may be added by earlier versions too, to slots that have not closed since;
+    the version that the caller told last, 0 if none. closing: slots that close by this version,
+    0-4095. Sent to the base key of each pool.
     """
-    return Verb("turn_away", [version, "" if moves is None else int(moves)], int)
+    args: list[int | str] = [version, "" if moves is None else int(moves)]
+    if told is not None:
+        args += [told, *(f"{slot:03x}" for slot in closing)]
+    return Verb("turn_away", args, int)

@@ -3,7 +3,7 @@
 -- ROLES   producer coordinator ops
 -- KEYS[1] base; derived: j dl du dg:<group> c wk cx dead dn:<0|1> g:<group> q:<tier>:<group>
 --         ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o dr rec fl:<epochs>
---         lm ll gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>
+--         lm ll gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group> mr
 -- ARGV    max_depth (jobs), max_bytes, jobs, bytes, words about single jobs (0: none),
 --         version of the route ('': 1), then runs of jobs alike: tier (0-3; of a tenant's group
 --         4-7), group, delay ms, n, n * (id, body from its slot on), then n * (place of a job in

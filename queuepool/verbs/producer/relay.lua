@@ -3,7 +3,7 @@
 -- ROLES   producer ops
 -- KEYS[1] base; derived: ob:<outbox> j dl du dg:<group> c wk cx dead dn:<0|1> g:<group>
 --         q:<tier>:<group> ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o dr
---         rec fl:<epochs> lm ll gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>
+--         rec fl:<epochs> lm ll gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group> mr
 -- ARGV    outbox, number of the delivery, ms for which it is remembered; then as for enqueue
 -- Returns {KNOWN, newest number}: that delivery was enqueued, or a later one; nothing is written
 --         then. Else as enqueue: the delivery is in; or {FULL...}

@@ -3,7 +3,7 @@
 -- ROLES   coordinator ops
 -- KEYS[1] base; derived: sf:<schedule> cmd j dl du dg:<group> c wk cx dead dn:<0|1> g:<group>
 --         q:<tier>:<group> ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o dr
---         rec fl:<epochs> lm ll gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>
+--         rec fl:<epochs> lm ll gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group> mr
 -- ARGV    schedule, due ms, leader epoch, 1 (not while its last job has not ended) or 0, ms for
 --         which the firing is remembered, id of its last job as the leader knows it ('': none; it
 --         may have come here with its slot since); then as for enqueue, for one job

@@ -325,6 +325,7 @@ def check_same_totals(space: Space, state: State) -> None:
 def check_same_moves(space: Space, state: State) -> None:
     """Which groups are on their way, and which version of the route is accepted."""
     assert int(space.hash("c").get(b"route", 1)) == state.route, "the least version differs"
+    check_closings(space, state)
     assert (b"shut" in space.hash("c")) == state.shut, "whether slots move differs"
     assert set(space.list("mn")) == state.configured, "the configured groups differ"
     assert set(space.list("mv")) == state.frozen, "the frozen groups differ"
@@ -365,3 +366,12 @@ def check_same_batches(space: Space, state: State) -> None:
     told = [fields[0] for _entry, fields in space.plain.get("fo", [])]
     assert Counter(told) == Counter(note.job_id for note in state.told), "what is told differs"
     assert set(space.ids("bd")) == set(state.batches), "the batches differ"
+
+
+def check_closings(space: Space, state: State) -> None:
+    """Which slots have closed, and by which version."""
+    known, fields = state.closings, dict[bytes, int]()
+    if known is not None:
+        fields = {b"from": known.since, b"to": known.until}
+        fields |= {b"%03x" % slot: version for slot, version in known.slots.items()}
+    assert {name: int(text) for name, text in space.hash("mr").items()} == fields, "slots closed"

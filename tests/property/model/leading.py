@@ -59,6 +59,7 @@ class Leader:
     def __init__(self, places: Iterable[int], read: Callable[[], Record], most: int) -> None:
         self._places, self._read, self._most = tuple(places), read, most
         self._kept, self._busy = set[tuple[int, bytes]](), set[int]()
+        self._told: dict[int, int] = {}
         self._steps: Steps = self._lead()
         self.step = self._following(None)
 
@@ -129,10 +130,10 @@ class Leader:
 
     def _end(self, record: Record) -> Steps:
         yield from self._thaw(self._places, record.version)
-        yield from self._tell(self._places, record.version, moves=False)
+        yield from self._tell_all(record.version)
         ended = record.changed(stage="ended")
         yield from _change(record, ended)
-        yield from self._tell(self._places, ended.version, moves=False)
+        yield from self._tell_all(ended.version)
 
     def _carry(self, record: Record) -> Steps:
         """Carry the slots that are closed, and open them where they are by then."""
@@ -140,7 +141,8 @@ class Leader:
         if record.goal[first] == source == record.homes[first]:  # aborted: the same, back
             yield from _change(record, record.changed(source=dest, dest=source))
             return
-        yield from self._tell((source, dest), record.version)
+        yield from self._tell((source,), record.version, closing=record.closed)
+        yield from self._tell((dest,), record.version)
         found = yield from self._walk(source, record.closed)
         running = yield from self._freeze(source, record.version, found, closed=True)
         self._busy |= running
@@ -162,11 +164,29 @@ class Leader:
         yield from self._tell((record.source, record.dest), after.version)
         yield from self._thaw((record.source, record.dest), after.version)
 
-    def _tell(self, places: Iterable[int], version: int, *, moves: bool | None = None) -> Steps:
+    def _tell(
+        self,
+        places: Iterable[int],
+        version: int,
+        *,
+        moves: bool | None = None,
+        closing: Collection[int] = (),
+    ) -> Steps:
         for place in places:
-            verb = lead.turn_away(version, moves=moves)
-            if (yield Step(place, verb, expect=_turned(version, moves))) > version:
-                raise _BehindError
+            told = self._told.get(place, 0)
+            yield from self._turn(place, version, moves=moves, told=told, closing=closing)
+            self._told[place] = version
+
+    def _tell_all(self, version: int) -> Steps:
+        for place in self._places:
+            yield from self._turn(place, version, moves=False, told=None, closing=())
+
+    def _turn(self, place: int, version: int, **options: Any) -> Steps:
+        def expect(s: State, _: Space, _reply: Any) -> int:
+            return moves.turn_away(s, version, **options)
+
+        if (yield Step(place, lead.turn_away(version, **options), expect=expect)) > version:
+            raise _BehindError
 
     def _thaw(self, places: Iterable[int], version: int) -> Steps:
         for place in places:
@@ -203,10 +223,6 @@ class Leader:
                     assert slot in (None, slot_of(group)), f"{group!r} says that its slot is {slot}"
                     found.slots[group] = slot_of(group)
         return found.of(slots)
-
-
-def _turned(version: int, said: bool | None) -> Expect:
-    return lambda s, _space, _reply: moves.turn_away(s, version, moves=said)
 
 
 def _walked(begun: bytes) -> Expect:

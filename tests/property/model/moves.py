@@ -14,7 +14,7 @@ from typing import Any
 from queuepool.verbs.moves.verbs import MAX_JOBS, Adopted, Walked
 from tests.property.model import gating, holding
 from tests.property.model.names import slot_of
-from tests.property.model.records import MINUTE_S, Job, Place, Totals
+from tests.property.model.records import MINUTE_S, Closings, Job, Place, Totals
 from tests.property.model.space import Space
 from tests.property.model.state import DAY_S, State
 
@@ -34,15 +34,39 @@ class Page:
         return Page(self.totals, {i: job for i, job in self.jobs.items() if i in ids})
 
 
-def turn_away(s: State, version: int, *, moves: bool | None) -> int:
-    """Accept this version and later ones, unless that is so already; return the least one."""
+def turn_away(
+    s: State, version: int, *, moves: bool | None, told: int | None, closing: Collection[int]
+) -> int:
+    """Accept this version and later ones, unless that is so already; return the least one.
+
+    told: what the caller told last; earlier versions will then do for slots that do not close.
+    """
     if version < s.route:
         return s.route
+    known = s.closings
+    if told is None:
+        s.closings = None
+    elif known is None or not known.until == s.route == told:
+        s.closings = Closings(version, version, dict.fromkeys(closing, version))
+    else:
+        slots = {**known.slots, **dict.fromkeys(closing, version)}
+        s.closings = Closings(known.since, version, slots)
     s.route = version
     s.shut = s.shut if moves is None else moves
     if moves is False:
         s.configured.clear()
     return version
+
+
+def will_do(s: State, version: int, slot: int) -> bool:
+    """Return whether jobs of a slot may be added by this version, which may be an older one."""
+    known = s.closings
+    return version >= s.route or (
+        known is not None
+        and known.until == s.route
+        and known.since <= version
+        and known.slots.get(slot, 0) <= version
+    )
 
 
 def check_walk(s: State, found: Walked) -> None:

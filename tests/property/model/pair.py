@@ -17,6 +17,7 @@ from queuepool.errors import MovedError
 from queuepool.partitions.partition import Partition
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import verbs as produce
+from tests.property.model import moves
 from tests.property.model.enqueueing import Run
 from tests.property.model.ledger import Ledger
 from tests.property.model.machine import OWN_IDS, picks, tiers
@@ -55,6 +56,7 @@ class PairMachine(PartitionMachine):
         }
         self.record = Record(1, {slot: slot % 2 for slot in SLOTS})
         self.views = [self.record]  # what someone may still know
+        self.by = 0  # the version of who acts; 0: the newest
         self.ledger = Ledger()
 
     @initialize()
@@ -82,7 +84,7 @@ class PairMachine(PartitionMachine):
         self.space = read(self.client, self.partition.key)
 
     def run(self, verb: Verb[Any]) -> Any:
-        reply = super().run(routed(verb, self.record.version))
+        reply = super().run(routed(verb, self.by or self.record.version))
         known = verb.script == "configure" and verb.args[0] and reply is not None
         if known and self.state.shut:
             self.state.configured.add(bytes(verb.args[0]))  # type: ignore[arg-type]
@@ -155,11 +157,16 @@ class PairMachine(PartitionMachine):
         if slot_of(group) in view.closed:
             return
         self.turn_to(view.homes[slot_of(group)])
-        if view.version >= self.state.route:
+        older = view.version < self.state.route
+        if not older or (what == 0 and moves.will_do(self.state, view.version, slot_of(group))):
             assert self.record.homes[slot_of(group)] == self.at, (
                 f"M5: {view} leads to {self.at}, which accepts {self.state.route}: {self.record}"
             )
+            known = self.state.groups.get(group)
+            assert known is None or not known.closed, f"M2: {view} adds to {group!r}, which leaves"
+            self.by = view.version
             super().enqueue([i for i in ids if group_of(i) == group], tier, 0, 1000)
+            self.by = 0
             return
         run = Run(tier, group, 0, tuple(i for i in ids if group_of(i) == group))
         verbs: list[Verb[Any]] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -126,6 +127,15 @@ class Owner:
     until_s: float
     beat: int = 0
     applied: str = "0-0"
+
+
+@dataclass(frozen=True, slots=True)
+class Closings:
+    """By which versions slots closed: all that did from version `since` to version `until`."""
+
+    since: int
+    until: int
+    slots: Mapping[int, int]
 
 
 @dataclass

@@ -49,6 +49,7 @@ _PLAIN = (
     "mt",
     "mv",
     "mn",
+    "mr",
     "ex",
     "dead",
     "lm",

@@ -11,6 +11,7 @@ from tests.property.model.records import (
     MINUTE_S,
     Book,
     Bounds,
+    Closings,
     Ends,
     Job,
     Owner,
@@ -55,6 +56,7 @@ class State:
     told: list[batching.Told] = field(default_factory=list)  # what batches are to hear, in order
     route: int = 1  # the least version that is accepted
     shut: bool = False  # slots move
+    closings: Closings | None = None  # of slots, while they move and that is known
     configured: set[bytes] = field(default_factory=set)  # groups, while slots move
     frozen: set[bytes] = field(default_factory=set)  # groups
     came: int = 0  # jobs that came by moves, less those that left

@@ -4,9 +4,9 @@ local max_depth, max_bytes, size = ARGV[1] + 0, ARGV[2] + 0, ARGV[4] + 0
 local j, dl, c, wk, cx = base .. ':j', base .. ':dl', base .. ':c', base .. ':wk', base .. ':cx'
 local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut', 'largest',
   'route')
-local least = was[9] and tonumber(was[9])
-if least and least > (tonumber(ARGV[6]) or 1) then
-  return {'MOVED', string.format('%.0f', least)}
+local least, version = was[9] and tonumber(was[9]), tonumber(ARGV[6]) or 1
+if least and least > version then
+  -- uses: enqueue/by_slot
 end
 for k = 1, 7 do was[k] = tonumber(was[k]) or 0 end
 -- uses: clock, foreign
