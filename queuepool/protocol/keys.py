@@ -69,6 +69,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "mg": ("HASH", "held groups with work left"),
     "mv": ("SET", "groups on their way to or from another partition: none of their jobs starts"),
     "mn": ("SET", "groups that were configured while slots move"),
+    "mr": ("HASH", "slots that closed while slots move -> by which version of the route"),
     "c": ("HASH", "counters"),
     "o": ("HASH", "owner: nonce, epoch, expiry, heartbeat, workers, busy, applied command"),
     "dr": ("HASH", "epoch -> nonce and expiry of a draining predecessor"),

@@ -178,7 +178,8 @@ def busy(world: World) -> Busy:
     owned.run(own.hand_back(owned.ownership, [b"l-back"]))
     w.enqueue(world, ["frozen"], COPIED)
     world.partition.run(move.freeze(1, {COPIED: 7}, closed=True))
-    world.partition.run(lead.turn_away(1, moves=True))
+    world.partition.run(lead.turn_away(1, moves=True, told=0))
+    world.client.hset(world.partition.key + b":c", "route", 1)
     world.partition.run(produce.configure(b"noted", weight=2, keep_ms=600_000, slot=7))
     w.enqueue(world, ["l-cut", "l-cut-too"], b"cutgate", limits=b"mail")
     world.partition.run(produce.cancel_group(b"cutgate", b"start"))
@@ -283,8 +284,12 @@ def _of_inspection(world: World) -> list[Verb[Any]]:
     ]
 
 
+def _enqueues() -> list[Verb[Any]]:
+    return [verb for verb in _of_applications() if verb.script == "enqueue"]
+
+
 def _of_outboxes() -> list[Verb[Any]]:
-    enqueues = [verb for verb in _of_applications() if verb.script == "enqueue"]
+    enqueues = _enqueues()
     return [
         *(relay.relay("orders", 2, verb) for verb in enqueues),
         relay.relay("sent", 1, enqueues[0]),
@@ -294,7 +299,7 @@ def _of_outboxes() -> list[Verb[Any]]:
 
 def _of_schedules() -> list[Verb[Any]]:
     nightly = Schedule("nightly", "t", cron="0 3 * * *")
-    enqueues = [verb for verb in _of_applications() if verb.script == "enqueue"]
+    enqueues = _enqueues()
     return [
         *(schedule.fire("nightly", 2, 99, verb, overlap=True) for verb in enqueues),
         schedule.fire("fired", 2, 99, enqueues[0], overlap=False),
@@ -335,6 +340,7 @@ def _of_applications() -> list[Verb[Any]]:
         produce.enqueue(runs, wishes, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
         produce.enqueue(newer, (1, "ed", b"key", 9, b""), jobs=1, size_bytes=99, **w.LIMITS),
         produce.enqueue(runs, jobs=3, size_bytes=9, **(w.LIMITS | {"max_depth": 3})),
+        produce.enqueue(runs, jobs=3, size_bytes=9, version=0, **w.LIMITS),
         *(produce.status(i, 0) for i in ("ready", "delayed", "dead-a", "crash", "done", "never")),
         *(produce.cancel(i) for i in ("ready", "delayed", "a", "crash", "dead-a")),
         produce.enqueue(to_held, jobs=1, size_bytes=13 + len(to_held[-1]), **w.LIMITS),

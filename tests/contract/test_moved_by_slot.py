@@ -157,17 +157,6 @@ def test_what_is_no_number_turns_away(server_world: World, planted: dict[str, st
     assert _add(server_world, V + 2, STAYS)
 
 
-def test_a_key_of_another_type_turns_away_and_gives_way(server_world: World) -> None:
-    _tell(server_world, V, None)
-    server_world.client.set(server_world.partition.key + b":mr", "mine")
-
-    with pytest.raises(MovedError):
-        server_world.partition.run(_enqueue(V - 1, STAYS))
-    _tell(server_world, V + 1, 0)
-    _tell(server_world, V + 2, V + 1, [LEAVES])
-    assert _add(server_world, V + 1, STAYS)
-
-
 @pytest.mark.parametrize("n", ["0", "-1", "1.5", "9", "x", ""])
 def test_a_malformed_run_is_turned_away(server_world: World, n: str) -> None:
     _tell(server_world, V, 0)

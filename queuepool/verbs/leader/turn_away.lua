@@ -13,15 +13,15 @@
 local base, c, version = KEYS[1], KEYS[1] .. ':c', whole(ARGV[1])
 local least = math.max(1, whole(redis.call('HGET', c, 'route')))
 if version < least then return least end
+local mr, told = base .. ':mr', ARGV[3]
+local to = redis.call('HGET', mr, 'to')
 if ARGV[2] == '0' then redis.call('SCARD', base .. ':mn') end
 if ARGV[2] == '1' then redis.call('HSET', c, 'shut', 1) end
 if ARGV[2] == '0' then
   redis.call('HDEL', c, 'shut')
   redis.call('UNLINK', base .. ':mn')
 end
-local mr, told = base .. ':mr', ARGV[3]
-local to = told and redis.pcall('HGET', mr, 'to')
-local complete = type(to) == 'string' and whole(to) == least and whole(told) == least
+local complete = told and whole(to) == least and whole(told) == least
 if not complete then redis.call('UNLINK', mr) end
 if told then
   if not complete then redis.call('HSET', mr, 'from', version) end

@@ -4,7 +4,7 @@
 -- KEYS[1] base; derived: j c h o dl du dg:<group> ua ht at cr er pr cn dead dr rec fl:<epochs>
 --         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt q:<tier>:<group> cx wk cmd ck dn:<0|1>
 --         g:<group> mg u uk ex lm ll gt ga gk ls gr:<tier>:<gate> gq:<tier>:<gate>~<group>
---         gg:<group> pl bd fo mv mn
+--         gg:<group> pl bd fo mv mn mr
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
 -- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs that should
 --         exist according to the counters minus jobs stored}. Findings: unseated (a lane with jobs,

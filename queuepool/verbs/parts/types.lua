@@ -4,7 +4,7 @@ local kinds = {c = 'hash', dl = 'zset', du = 'zset', dead = 'zset', rec = 'list'
   cmd = 'stream', ls = 'zset', bd = 'zset', fo = 'stream', h = 'list', mv = 'set', mn = 'set',
   ll = 'set'}
 local hashes = {'j', 'o', 'dr', 'ck', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua', 'ht', 'u', 'uk',
-  'ex', 'mg', 'mt', 'lm', 'gt', 'ga', 'gk', 'pl'}
+  'ex', 'mg', 'mt', 'lm', 'gt', 'ga', 'gk', 'pl', 'mr'}
 for _, k in ipairs(hashes) do
   kinds[k] = 'hash'
 end

@@ -1,8 +1,8 @@
 -- Turns away who routes by an older version than this partition accepts, unless it is known that
 -- none of the call's slots has closed since then: `turn_away` notes which ones close.
 local mr = base .. ':mr'
-local known, slots, i = redis.pcall('HMGET', mr, 'from', 'to'), {}, 7
-local stays = not known.err and tonumber(known[2]) == least
+local known, slots, i = redis.call('HMGET', mr, 'from', 'to'), {}, 7
+local stays = tonumber(known[2]) == least
   and version >= (tonumber(known[1]) or math.huge)
 while stays and i < words do
   local n = tonumber(ARGV[i + 3])
