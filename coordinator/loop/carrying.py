@@ -86,16 +86,18 @@ class Carrier:
         version: int,
         *,
         moves: bool | None = None,
+        since: int | None = None,
         closing: Collection[int] = (),
     ) -> None:
         """Let places accept only calls of this version, and know whether slots move.
 
         Jobs of other slots than those that have closed may be added by earlier versions, too.
+        since: from which one on none has closed; None: from this one, as far as is known here.
         closing: slots that these places lose from now on. Raises BehindError.
         """
         for place in places:
             told = self._told.get(place, 0)
-            verb = lead.turn_away(version, moves=moves, told=told, closing=closing)
+            verb = lead.turn_away(version, moves=moves, told=told, since=since, closing=closing)
             self._turn_away(place, verb, version)
             self._told[place] = version
 

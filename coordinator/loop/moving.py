@@ -179,7 +179,8 @@ class Mover:
         if same := self._same(move):
             self._record.change(record, move.over(Stage.REFUSED, same))
             return
-        self._carrier.tell(self._pool.places(), record.version, moves=True)
+        places, before = self._pool.places(), max(1, record.version - 1)  # of who asked
+        self._carrier.tell(places, record.version, moves=True, since=before)
         view = self._pool.config.topology.view
         self._record.change(record, move.begun(), **records.begun(record, view, move))
         _log.info("moving %s", move.text)

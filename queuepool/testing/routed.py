@@ -68,8 +68,8 @@ def turn_away(p: PartitionData, args: Args) -> Any:
     if not p.closings.get(b"to") == least == told:
         p.closings.clear()
     if told is not None:
-        p.closings.setdefault(b"from", version)
-        p.closings.update(dict.fromkeys(args[3:], version))
+        p.closings.setdefault(b"from", int(args[3]))
+        p.closings.update(dict.fromkeys(args[4:], version))
         p.closings[b"to"] = version
     if version > least:
         p.counters["route"] = version

@@ -72,6 +72,16 @@ def test_a_call_with_a_slot_that_closed_is_turned_away_as_a_whole(moving: World)
     assert _add(moving, V, *range(100, 200))
 
 
+def test_who_knows_of_earlier_versions_may_let_them_in(world: World) -> None:
+    world.partition.run(lead.turn_away(V, told=0, since=V - 2))
+    _tell(world, V + 1, V, [LEAVES])
+
+    assert [_add(world, v, STAYS) for v in (V - 3, V - 2, V - 1)] == [False, True, True]
+    assert not any(_add(world, v, LEAVES) for v in (V - 2, V))
+    world.partition.run(lead.turn_away(V + 2, told=V + 1, since=V + 2))
+    assert _add(world, V - 2, STAYS), "what is known stays known"
+
+
 def test_what_is_older_than_all_that_is_known_is_turned_away(moving: World) -> None:
     assert not any(_add(moving, version, STAYS) for version in (0, 1, V - 1))
 

@@ -4,7 +4,8 @@
 -- KEYS[1] base; derived: c mn mr
 -- ARGV    version, whether slots move from now on (1, or 0; '': as before); then, if jobs of slots
 --         that stay may be added by earlier versions too: the version that the caller told last (0:
---         none), and the slots that close now, 3 hex digits each
+--         none), the version since which no slot has closed here if it was not, and the slots that
+--         close now, 3 hex digits each
 -- Returns the least version that is accepted: never lower than before; a call with a lower one
 --         is late, and changes nothing. Each pool of a partition is told by itself. O(slots).
 -- From the version `from` of `mr` on, it has the version by which each slot closed last. It is
@@ -24,8 +25,8 @@ end
 local complete = told and whole(to) == least and whole(told) == least
 if not complete then redis.call('UNLINK', mr) end
 if told then
-  if not complete then redis.call('HSET', mr, 'from', version) end
-  for i = 4, #ARGV do redis.call('HSET', mr, ARGV[i], version) end
+  if not complete then redis.call('HSET', mr, 'from', whole(ARGV[4])) end
+  for i = 5, #ARGV do redis.call('HSET', mr, ARGV[i], version) end
   redis.call('HSET', mr, 'to', version)
 end
 if version > least then redis.call('HSET', c, 'route', version) end

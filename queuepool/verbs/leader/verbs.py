@@ -174,16 +174,19 @@ def turn_away(
     *,
     moves: bool | None = None,
     told: int | None = None,
+    since: int | None = None,
     closing: Iterable[int] = (),
 ) -> Verb[int]:
     """Make a partition's pool accept only calls that route by this version or a later one.
 
     Returns the least version that it accepts. moves: whether slots move from now on; None: as
     before. told: jobs may be added by earlier versions too, to slots that have not closed since;
-    the version that the caller told last, 0 if none. closing: slots that close by this version,
-    0-4095. Sent to the base key of each pool.
+    the version that the caller told last, 0 if none. since: from which version on no slot of the
+    partition has closed, if another one was told last; None: from this one. closing: slots that
+    close by this version, 0-4095. Sent to the base key of each pool.
     """
     args: list[int | str] = [version, "" if moves is None else int(moves)]
     if told is not None:
-        args += [told, *(f"{slot:03x}" for slot in closing)]
+        args += [told, version if since is None else since]
+        args += [f"{slot:03x}" for slot in closing]
     return Verb("turn_away", args, int)

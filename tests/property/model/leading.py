@@ -85,7 +85,8 @@ class Leader:
         settled = False
         while (record := self._read()).under_way:
             if record.stage == "asked":
-                yield from self._tell(self._places, record.version, moves=True)
+                before = max(1, record.version - 1)
+                yield from self._tell(self._places, record.version, moves=True, since=before)
                 yield from _change(record, record.changed(stage="moving"))
             elif record.closed:
                 yield from self._carry(record)
@@ -170,16 +171,17 @@ class Leader:
         version: int,
         *,
         moves: bool | None = None,
-        closing: Collection[int] = (),
+        **options: Any,
     ) -> Steps:
+        known = {"since": None, "closing": (), **options}
         for place in places:
             told = self._told.get(place, 0)
-            yield from self._turn(place, version, moves=moves, told=told, closing=closing)
+            yield from self._turn(place, version, moves=moves, told=told, **known)
             self._told[place] = version
 
     def _tell_all(self, version: int) -> Steps:
         for place in self._places:
-            yield from self._turn(place, version, moves=False, told=None, closing=())
+            yield from self._turn(place, version, moves=False, told=None, since=None, closing=())
 
     def _turn(self, place: int, version: int, **options: Any) -> Steps:
         def expect(s: State, _: Space, _reply: Any) -> int:

@@ -35,7 +35,13 @@ class Page:
 
 
 def turn_away(
-    s: State, version: int, *, moves: bool | None, told: int | None, closing: Collection[int]
+    s: State,
+    version: int,
+    *,
+    moves: bool | None,
+    told: int | None,
+    since: int | None,
+    closing: Collection[int],
 ) -> int:
     """Accept this version and later ones, unless that is so already; return the least one.
 
@@ -47,7 +53,7 @@ def turn_away(
     if told is None:
         s.closings = None
     elif known is None or not known.until == s.route == told:
-        s.closings = Closings(version, version, dict.fromkeys(closing, version))
+        s.closings = Closings(since or version, version, dict.fromkeys(closing, version))
     else:
         slots = {**known.slots, **dict.fromkeys(closing, version)}
         s.closings = Closings(known.since, version, slots)
