@@ -25,10 +25,10 @@ def _file() -> int:
 
 
 @task
-def begin(t: float, ms: float = 0.0) -> None:
+def begin(t: float, ms: float = 0.0, key: str = "") -> None:
     """Note the milliseconds since `t`; CLOCK_MONOTONIC is one clock for all processes."""
     waited = (monotonic() - t) * 1000
-    os.write(_file(), f"{waited}\n".encode())
+    os.write(_file(), f"{waited} {key}\n".encode())
     if ms:
         sleep(ms / 1000)
 
@@ -59,6 +59,21 @@ def measure(
 
     gap_s: the seconds from one arrival to the next. keys: they take turns.
     """
+    found = by_key(r, jobs, gap_s=gap_s, ms=ms, workers=workers, keys=keys, batch=batch)
+    return [waited for _, waited in found]
+
+
+def by_key(
+    r: Rig,
+    jobs: int,
+    *,
+    gap_s: Callable[[], float],
+    ms: float,
+    workers: int,
+    keys: Sequence[str],
+    batch: int,
+) -> list[tuple[str, float]]:
+    """Return the key and the ms from call to start of each job; see `measure`."""
     with tempfile.TemporaryDirectory(prefix="queuepool-bench-") as directory:
         path = Path(directory) / "latencies"
         with r.consumer(workers, app="benchmarks.starts", BENCH_LATENCIES=str(path)):
@@ -66,10 +81,12 @@ def measure(
             for n in range(-(-(jobs + _WARM_UP) // batch)):
                 due += gap_s()
                 sleep(max(0.0, due - monotonic()))
-                key, job = keys[n % len(keys)], {"t": monotonic(), "ms": ms}
+                key = keys[n % len(keys)]
+                job = {"t": monotonic(), "ms": ms, "key": key}
                 if batch == 1:
                     r.pool.enqueue("begin", job, partition_key=key)
                 else:
                     r.pool.enqueue_many("begin", [job] * batch, partition_key=key)
             r.drain_per_s(*keys)
-        return [float(line) for line in path.read_text().splitlines()][_WARM_UP:]
+        lines = [line.partition(" ") for line in path.read_text().splitlines()][_WARM_UP:]
+        return [(key, float(waited)) for waited, _, key in lines]
