@@ -196,7 +196,7 @@ class Mover:
         So what an earlier leader sent before it was replaced comes too late to change that.
         """
         places = self._pool.places()
-        self._carrier.tell_all(places, record.version, moves=False)
+        self._carrier.tell(places, record.version, moves=False)
         self._carrier.tell_all(places, self._record.change(record, move, **fields), moves=False)
 
     def _next(self, record: RouteRecord, move: Move) -> float:

@@ -11,6 +11,7 @@ imports the program, and forks children that run it (see `queuepool.process.fork
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import importlib.util
@@ -27,8 +28,8 @@ _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 def main(words: list[str]) -> int:
     """Become the named process; returns its exit code."""
-    end_on_signals()
     forks = words[:1] == ["--forks"]
+    end_on_signals(watching=not forks)  # a process with threads had better not fork
     if forks:
         words = words[1:]
     if words[:1] == ["--tied-to"]:
@@ -50,23 +51,33 @@ def main(words: list[str]) -> int:
     return int(process.main(arguments))
 
 
-def end_on_signals() -> None:
+def end_on_signals(*, watching: bool = True) -> None:
     """End this process on SIGTERM or SIGINT from now on: it has nothing yet that it must give back.
 
     By default the kernel does so for SIGTERM, also in the middle of a long call, where a handler
     would wait for the end of it. But the first process of a container gets no signal without a
-    handler. Also unblocks signals, which the program before this one may have kept for it.
+    handler. watching: a thread sees signals, so that they need not wait. Also unblocks signals,
+    which the program before this one may have kept for it.
     """
     ends = EndsStart()
     for number in _STOPPING if os.getpid() == 1 else (signal.SIGINT,):
         signal.signal(number, ends)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=ends.leave)
+        os.register_at_fork(
+            before=ends.look_away, after_in_parent=ends.look_back, after_in_child=ends.leave
+        )
+    if watching:
+        with contextlib.suppress(OSError, RuntimeError):  # no descriptor, or no thread, is left
+            ends.watch()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
 
 
 class EndsStart:
     """The handler of a process that starts. Its forks have defaults, as their parent expects.
+
+    Python calls it between two steps of the main thread: not within a long call, nor within one
+    that has just begun to wait when the signal comes. So a thread waits for signals as well, until
+    the program handles them itself.
 
     of_start: tells it from other handlers, also where this file is a program and a module.
     """
@@ -75,6 +86,51 @@ class EndsStart:
 
     def __init__(self) -> None:
         self._own = os.getpid()
+        self._pipe: tuple[int, int] | None = None  # Python writes the numbers of signals there
+
+    def watch(self) -> None:
+        """Start the thread. Raises OSError or RuntimeError if that cannot be."""
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        self._pipe = reader, writer
+        watcher = threading.Thread(target=self._read, args=(reader,), name="start", daemon=True)
+        try:
+            watcher.start()
+        except RuntimeError:
+            self._close()
+            raise
+        self.look_back()
+
+    def _read(self, reader: int) -> None:
+        while number := os.read(reader, 1):
+            if self._handles(number[0]):
+                os._exit(0)
+        os.close(reader)
+
+    def _handles(self, number: int) -> bool:
+        return signal.getsignal(number) is self
+
+    def look_away(self) -> None:
+        """Before a fork: a signal for the child is none for this process."""
+        if self._pipe is not None:
+            with contextlib.suppress(ValueError):  # not in the main thread
+                if (other := signal.set_wakeup_fd(-1)) != self._pipe[1]:
+                    signal.set_wakeup_fd(other, warn_on_full_buffer=False)
+
+    def look_back(self) -> None:
+        """Watch again, unless somebody else does."""
+        if self._pipe is not None:
+            with contextlib.suppress(ValueError):
+                other = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
+                if other not in (-1, self._pipe[1]):
+                    signal.set_wakeup_fd(other, warn_on_full_buffer=False)
+
+    def rest(self) -> None:
+        """End the thread: the program handles signals itself. Idempotent."""
+        self.look_away()
+        pipe, self._pipe = self._pipe, None
+        if pipe is not None:
+            os.close(pipe[1])
 
     def __call__(self, number: int, _frame: object) -> None:
         if os.getpid() == self._own:
@@ -83,10 +139,17 @@ class EndsStart:
         os.kill(os.getpid(), number)
 
     def leave(self) -> None:
-        """Restore the defaults where this is the handler."""
+        """Restore the defaults where this is the handler, in a fork, which has no thread."""
         for number in _STOPPING:
-            if signal.getsignal(number) is self:
+            if self._handles(number):
                 signal.signal(number, default_of(number))
+        self._close()
+
+    def _close(self) -> None:
+        self.look_away()
+        pipe, self._pipe = self._pipe, None
+        for end in pipe or ():
+            os.close(end)
 
 
 def default_of(number: int) -> Any:

@@ -33,4 +33,7 @@ class SignalHandlers:
 
 
 def _lasting(number: int, handler: Any) -> Any:
-    return default_of(number) if getattr(handler, "of_start", False) else handler
+    if not getattr(handler, "of_start", False):
+        return handler
+    handler.rest()
+    return default_of(number)

@@ -42,6 +42,11 @@ try:
 except BaseException:
     pathlib.Path("caught").touch()
 """
+COMPUTES = """
+import hashlib, pathlib
+pathlib.Path("begun").touch()
+hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000_000)
+"""
 
 
 @pytest.fixture
@@ -98,6 +103,22 @@ def test_it_ends_while_it_imports_the_application(
 
         assert process.wait(60) == ended_by(number, first=bool(prefix))
     assert not (tmp_path / "caught").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("prefix", [pytest.param((), id="as any"), first])
+def test_it_ends_while_a_module_computes(
+    prefix: tuple[str, ...], number: int, tmp_path: Path
+) -> None:
+    """Python calls no handler before the module's long call returns, which takes half an hour."""
+    (tmp_path / "slow.py").write_text(COMPUTES)
+    command = [*prefix, sys.executable, "-m", "queuepool", "consumer", "--app", "slow"]
+    variables = environment(QUEUEPOOL_URL="redis://127.0.0.1:1")
+    with running(command, env=variables, cwd=tmp_path) as process:
+        wait_until((tmp_path / "begun").exists)
+        os.kill(last_child(process.pid) if prefix else process.pid, number)
+
+        assert process.wait(60) == ended_by(number, first=bool(prefix))
 
 
 def test_a_signal_just_before_the_program_is_replaced_reaches_the_next() -> None:
@@ -170,6 +191,42 @@ def test_the_kernel_ends_a_fork_even_if_it_runs_no_python(code: str) -> None:
 
 def test_a_process_that_no_longer_handles_signals_does_not_end_in_order_on_them() -> None:
     assert handlers_of(STATES["afterwards"], fork=False) == DEFAULTS
+
+
+def test_nothing_watches_any_more_once_the_program_handles_signals() -> None:
+    code = (
+        "import signal, threading; from queuepool.process import launch; launch.end_on_signals()\n"
+        "[watcher] = set(threading.enumerate()) - {threading.main_thread()}\n"
+        f"{HANDLED}\n"
+        "watcher.join(60); print(threading.active_count(), signal.set_wakeup_fd(-1))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), check=True, timeout=60,
+        capture_output=True, text=True,
+    )  # fmt: skip
+
+    assert done.stdout.split() == ["1", "-1"]
+
+
+def test_a_signal_for_a_fork_does_not_end_its_parent() -> None:
+    code = (
+        "import os, signal, sys, time; from queuepool.process import launch\n"
+        "launch.end_on_signals()\n"
+        "for _ in range(200):\n"
+        "    if not (child := os.fork()): signal.pause(); os._exit(9)\n"
+        "    os.kill(child, signal.SIGINT)\n"
+        "    while os.waitpid(child, os.WNOHANG) == (0, 0):\n"  # Python forgets it in a new fork
+        "        time.sleep(0.001); os.kill(child, signal.SIGINT)\n"
+        "sys.exit(7)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), check=False, timeout=60,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    assert done.returncode == 7
 
 
 @pytest.mark.parametrize("fork", [True, False])

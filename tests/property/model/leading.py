@@ -131,7 +131,7 @@ class Leader:
 
     def _end(self, record: Record) -> Steps:
         yield from self._thaw(self._places, record.version)
-        yield from self._tell_all(record.version)
+        yield from self._tell(self._places, record.version, moves=False)
         ended = record.changed(stage="ended")
         yield from _change(record, ended)
         yield from self._tell_all(ended.version)
