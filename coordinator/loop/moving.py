@@ -252,9 +252,8 @@ class Mover:
         if move.table()[first] == source == view.place_of_slot(first):  # aborted: the same, back
             self._record.change(record, move.part(dest, source))
             return
-        there = self._pool.places(dest)
-        places = [*self._pool.places(source), *there]
-        self._carrier.tell(self._pool.places(source), record.version, closing=slots)
+        losing, there = self._pool.places(source), self._pool.places(dest)
+        self._carrier.tell(losing, record.version, closing=slots)
         self._carrier.tell(there, record.version)
         found = self._walker.found(source, slots.__contains__)
         running = self._carrier.drained(record.version, found, closed=True)
@@ -263,8 +262,8 @@ class Mover:
         if running or (here and self._ways.held_before(found, there, slots)):
             self._ways.busy |= {slot for slot, _ in running}
             version = self._record.change(record, move.part(), moving="")
-            self._carrier.tell(places, version)
-            self._carrier.thaw(places, version)
+            self._carrier.tell([*losing, *there], version)
+            self._carrier.thaw([*losing, *there], version)
             return
         moved = partial(self._board.moved, (source, dest))
         astray = copying_astray if view.place_of_slot(first) == dest else copying
