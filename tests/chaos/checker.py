@@ -136,7 +136,7 @@ def check(
         *([f"lost: {_some(lost)}, {lost_allowed} allowed"] if len(lost) > lost_allowed else []),
         *_stuck(events, books, ended),
         *said_of_books,
-        *(_folded(unexcused) if len(unexcused) > more_starts else []),
+        *(folded(unexcused, "duplicate starts") if len(unexcused) > more_starts else []),
         *_overlaps(events.runs, strikes),
         *_untimely(events.runs, strikes),
         *late,
@@ -276,9 +276,10 @@ def _has_work_left(runs: Sequence[Run], strike: Strike) -> bool:
     return any(run.ended_ns is None or run.ended_ns > strike.at_ns for run in runs)
 
 
-def _folded(sentences: Sequence[str]) -> list[str]:
+def folded(sentences: Sequence[str], what: str) -> list[str]:
+    """Return the first sentences, and how many more there are, and of what."""
     more = len(sentences) - _NAMED
-    return [*sentences[:_NAMED], *([f"and {more} more duplicate starts"] if more > 0 else [])]
+    return [*sentences[:_NAMED], *([f"and {more} more {what}"] if more > 0 else [])]
 
 
 def _some(ids: Sequence[str]) -> str:

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from tests.chaos.checker import Run, Strike
-
-_NAMED = 3
+from tests.chaos.checker import Run, Strike, folded
 
 
 def disorder(
@@ -33,8 +31,7 @@ def disorder(
         for a, b in pairwise(numbers)
         if b < a
     ]
-    more = len(found) - _NAMED
-    return [*found[:_NAMED], *([f"and {more} more out of order"] if more > 0 else [])]
+    return folded(found, "out of order")
 
 
 def _started(runs: Sequence[Run], strikes: Sequence[Strike]) -> Iterator[str]:

@@ -68,6 +68,17 @@ def last_child(pid: int) -> int:
     return int(found[0]) if found else pid
 
 
+def ended_while_importing(app: str, prefix: tuple[str, ...], number: int, directory: Path) -> int:
+    """Send a signal to a consumer whose application has begun; return its exit code."""
+    (directory / "slow.py").write_text(app)
+    command = [*prefix, sys.executable, "-m", "queuepool", "consumer", "--app", "slow"]
+    variables = environment(QUEUEPOOL_URL="redis://127.0.0.1:1")
+    with running(command, env=variables, cwd=directory) as process:
+        wait_until((directory / "begun").exists)
+        os.kill(last_child(process.pid) if prefix else process.pid, number)
+        return process.wait(60)
+
+
 def ended_by(number: int, *, first: bool) -> int:
     """Return the exit code: the kernel itself ends a process on SIGTERM, but not the first one."""
     return OK if first or number == signal.SIGINT else -number
@@ -94,14 +105,9 @@ def test_it_ends_while_it_waits_for_a_server(
 def test_it_ends_while_it_imports_the_application(
     prefix: tuple[str, ...], number: int, tmp_path: Path
 ) -> None:
-    (tmp_path / "slow.py").write_text(APP)
-    command = [*prefix, sys.executable, "-m", "queuepool", "consumer", "--app", "slow"]
-    variables = environment(QUEUEPOOL_URL="redis://127.0.0.1:1")
-    with running(command, env=variables, cwd=tmp_path) as process:
-        wait_until((tmp_path / "begun").exists)
-        os.kill(last_child(process.pid) if prefix else process.pid, number)
+    code = ended_while_importing(APP, prefix, number, tmp_path)
 
-        assert process.wait(60) == ended_by(number, first=bool(prefix))
+    assert code == ended_by(number, first=bool(prefix))
     assert not (tmp_path / "caught").exists()
 
 
@@ -111,14 +117,9 @@ def test_it_ends_while_a_module_computes(
     prefix: tuple[str, ...], number: int, tmp_path: Path
 ) -> None:
     """Python calls no handler before the module's long call returns, which takes half an hour."""
-    (tmp_path / "slow.py").write_text(COMPUTES)
-    command = [*prefix, sys.executable, "-m", "queuepool", "consumer", "--app", "slow"]
-    variables = environment(QUEUEPOOL_URL="redis://127.0.0.1:1")
-    with running(command, env=variables, cwd=tmp_path) as process:
-        wait_until((tmp_path / "begun").exists)
-        os.kill(last_child(process.pid) if prefix else process.pid, number)
+    code = ended_while_importing(COMPUTES, prefix, number, tmp_path)
 
-        assert process.wait(60) == ended_by(number, first=bool(prefix))
+    assert code == ended_by(number, first=bool(prefix))
 
 
 def test_a_signal_just_before_the_program_is_replaced_reaches_the_next() -> None:
