@@ -222,7 +222,7 @@ class ScheduleRunner:
             raise UnavailableError(f"server {name} did not respond to another schedule")
         epoch = self._of_epoch
         try:
-            self._pool.add_to(chunk.partition, chunk.pool)
+            self._pool.add_to(chunk.partition, chunk.pool, chunk.since)
             if self._was_fired(chunk):
                 return NotFired("LATER", str(due_ms))
             if self._epoch() != epoch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 import msgspec
@@ -83,8 +83,20 @@ class Chunk(msgspec.Struct, eq=False):
         if self.unanswered_since_s is None:
             self.unanswered_since_s = since_s
 
-    def verb(self, config: PoolConfig) -> Verb[produce.Settled | produce.Full]:
-        """Return the call that enqueues the chunk."""
+    @property
+    def slot(self) -> bytes | None:
+        """Return the slot of its jobs, 3 hex digits, if all are of one run, else None."""
+        tail = self.runs[5]
+        return tail[:3] if self.runs[3] == len(self.ids) and isinstance(tail, bytes) else None
+
+    def verb(
+        self, config: PoolConfig, ahead: Iterable[Chunk] = ()
+    ) -> Verb[produce.Settled | produce.Full]:
+        """Return the call that enqueues the chunk. ahead: those sent there, not answered yet.
+
+        While slots move, one of them may be turned away for a slot that this one does not have.
+        Then so is this one, or its jobs would overtake those of the same groups.
+        """
         return produce.enqueue(
             self.runs,
             self.wishes,
@@ -93,6 +105,7 @@ class Chunk(msgspec.Struct, eq=False):
             max_depth=config.max_depth,
             max_bytes=config.max_bytes,
             version=self.version,
+            behind=sum(one.slot is None or one.slot != self.slot for one in ahead),
         )
 
 

@@ -60,7 +60,7 @@ def call(
     chunks: Sequence[Chunk], config: PoolConfig, confirmation: Confirmation
 ) -> list[Verb[Any]]:
     """Return the calls that enqueue and confirm chunks of one partition, in one round trip."""
-    verbs: list[Verb[Any]] = [chunk.verb(config) for chunk in chunks]
+    verbs: list[Verb[Any]] = [chunk.verb(config, chunks[:n]) for n, chunk in enumerate(chunks)]
     if len(chunks) > 1:
         verbs.insert(0, confirm.load("enqueue"))  # or they could be reordered
     return verbs + confirmation.verbs

@@ -30,6 +30,7 @@ from queuepool.servers import AsyncPort, Port, Stream
 from queuepool.servers.connect import connect, connect_async
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.producer import pools
+from queuepool.verbs.producer.verbs import ANY_VERSION
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -105,16 +106,24 @@ class Network(_Servers[Port]):
             self.verifier.verify(Leave.RECORD)
         return self.outdated(since) is None
 
-    def stream(self, partition: int, window: int, pool: str = DEFAULT_POOL) -> Stream:
-        """Return a pipe for enqueues to a partition, with at most this many in flight."""
-        self.add_pool(partition, pool)
+    def stream(
+        self, partition: int, window: int, pool: str = DEFAULT_POOL, since: int = 0
+    ) -> Stream:
+        """Return a pipe for enqueues to a partition, with at most this many in flight.
+
+        since: the version of the route by which it was chosen; 0: whichever. Raises MovedError.
+        """
+        self.add_pool(partition, pool, since)
         place = self.partition(partition, pool)
         return place.server.stream(place.key, window)
 
-    def add_pool(self, partition: int, pool: str) -> None:
-        """Tell a partition that it has this pool, unless it was told lately."""
+    def add_pool(self, partition: int, pool: str, since: int = 0) -> None:
+        """Tell a partition that it has this pool, unless it was told lately.
+
+        since: the version of the route by which it was chosen; 0: whichever. Raises MovedError.
+        """
         if not self.noted(partition, pool):
-            self.partition(partition).run(pools.add(pool))
+            self.partition(partition).run(pools.add(pool, since or ANY_VERSION))
             self.note(partition, pool)
 
     def do(self, steps: Steps[T]) -> T:
@@ -137,7 +146,7 @@ class Network(_Servers[Port]):
                 if effect.since and (outdated := self.outdated(effect.since)):
                     return outdated
                 if effect.adds:
-                    self.add_pool(effect.partition, effect.pool)
+                    self.add_pool(effect.partition, effect.pool, effect.since)
                 place = self.partition(effect.partition, effect.pool)
                 return place.server.run(place.key, effect.verbs)
             if isinstance(effect, Verify):
@@ -204,7 +213,7 @@ class AsyncNetwork(_Servers[AsyncPort]):
                 if effect.since and (outdated := self.outdated(effect.since)):
                     return outdated
                 if effect.adds and not self.noted(effect.partition, effect.pool):
-                    verb = pools.add(effect.pool)
+                    verb = pools.add(effect.pool, effect.since or ANY_VERSION)
                     verb.read((await self._run(effect.partition, [verb]))[0])
                     self.note(effect.partition, effect.pool)
                 return await self._run(effect.partition, effect.verbs, effect.pool)

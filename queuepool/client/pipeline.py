@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from time import monotonic
 
 from queuepool.client.chunks import Chunk
@@ -39,7 +40,7 @@ from queuepool.client.network import Network
 from queuepool.client.recalling import is_doubtful
 from queuepool.client.results import EnqueueResults
 from queuepool.client.sender import Sender
-from queuepool.errors import LocalError, UnavailableError
+from queuepool.errors import LocalError, MovedError, UnavailableError
 from queuepool.servers import Stream
 
 WINDOW = 6  # chunks in flight to one partition: enough to overlap encoding with the server
@@ -62,10 +63,13 @@ class Pipe:
         self._sent.append(chunk)
         try:
             if self._stream is None:
-                self._stream = self._network.stream(chunk.partition, WINDOW + 1, chunk.pool)
-            self._stream.push(chunk.verb(self._sender.config))
+                self._stream = self._network.stream(
+                    chunk.partition, WINDOW + 1, chunk.pool, chunk.since
+                )
+            ahead = islice(self._sent, len(self._sent) - 1)
+            self._stream.push(chunk.verb(self._sender.config, ahead))
         except UnavailableError as error:
-            if not isinstance(error, LocalError):  # it was not even sent
+            if not isinstance(error, (LocalError, MovedError)):  # it was not even sent
                 self._mark_unanswered()
             self._send_again()
         while len(self._sent) >= self._window:

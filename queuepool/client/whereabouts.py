@@ -46,9 +46,12 @@ class Whereabouts:
         """Execute steps of queuepool.client; return what they return."""
         return self._network.do(steps)
 
-    def add_to(self, partition: int, pool: str) -> None:
-        """Tell a partition that it has this pool, unless it was told in the last minute."""
-        self._network.add_pool(partition, pool)
+    def add_to(self, partition: int, pool: str, since: int = 0) -> None:
+        """Tell a partition that it has this pool, unless it was told in the last minute.
+
+        since: the version of the route by which it was chosen; 0: whichever. Raises MovedError.
+        """
+        self._network.add_pool(partition, pool, since)
 
     @property
     def system(self) -> tuple[Port, bytes]:

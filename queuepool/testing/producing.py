@@ -193,6 +193,7 @@ def _ended(p: PartitionData, job_id: bytes) -> list[Any]:
     return [state, b"", 0, 0, 0, b"", b"", result or b"", 0]
 
 
+@routed(2)
 def pools(p: PartitionData, args: Args) -> Any:
     """Return the pools besides the default one; add one."""
     if args[0] and len(p.pools) < int(args[1]):

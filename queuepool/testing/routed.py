@@ -48,7 +48,8 @@ def all_stayed(p: PartitionData, args: Args, version: int) -> bool:
         slots |= {tail[:3] for tail in runs[i + 5 : i + 4 + 2 * n : 2]}
         i += 4 + 2 * n
     return (
-        known.get(b"to") == p.counters.get("route")
+        not args[5].startswith(b"+")
+        and known.get(b"to") == p.counters.get("route")
         and version >= known.get(b"from", inf)
         and all(known.get(slot, 0) <= version for slot in slots)
     )

@@ -187,3 +187,19 @@ def test_nothing_is_left_of_it_when_the_move_has_ended(server_world: World) -> N
     server_world.partition.run(lead.turn_away(V + 1, moves=False))
 
     assert not server_world.client.exists(server_world.partition.key + b":mr")
+
+
+def test_a_call_that_may_overtake_another_is_turned_away_for_whatever_slot(moving: World) -> None:
+    def arrives(version: int) -> bool:
+        text = w.tail(b"g", slot=STAYS)
+        runs: list[Any] = [2, b"g", 0, 1, b"job-%d" % next(_ids), text]
+        size = 13 + len(text)
+        verb = produce.enqueue(runs, jobs=1, size_bytes=size, version=version, behind=1, **w.LIMITS)
+        try:
+            return world.partition.run(verb) == b"1"
+        except MovedError:
+            return False
+
+    world = moving
+    assert not arrives(V)
+    assert arrives(V + 1)

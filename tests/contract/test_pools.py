@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from queuepool.errors import InvalidInputError
+from queuepool.errors import InvalidInputError, MovedError
 from queuepool.models.places import MAX_POOLS
 from queuepool.partitions.partition import Partition
+from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.producer import pools
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
@@ -60,3 +61,17 @@ def test_a_pool_shares_nothing_with_another(world: World) -> None:
     assert len(w.claim(owned).ids) == 2
     assert (video.observe().backlog, video.observe().owner) == (1, None)
     assert (world.partition.observe().backlog, video.group(b"g").total) == (0, 1)
+
+
+def test_who_routes_by_a_version_that_is_too_old_adds_none(world: World) -> None:
+    world.partition.run(pools.add("cpu", 1))
+    world.partition.run(lead.turn_away(5))
+
+    for pool in ("video", "cpu"):
+        with pytest.raises(MovedError) as raised:
+            world.partition.run(pools.add(pool, 4))
+        assert raised.value.version == 5
+    assert world.partition.pools() == ("cpu",)
+
+    assert world.partition.run(pools.add("video", 5)) == ("cpu", "video")
+    assert world.partition.run(pools.probe()) == ("cpu", "video")

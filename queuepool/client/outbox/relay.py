@@ -250,7 +250,7 @@ class Relay:
             return False  # those behind it wait as well
         verb = relay(self._name, number, chunk.verb(config))
         try:
-            self._pool.add_to(chunk.partition, chunk.pool)
+            self._pool.add_to(chunk.partition, chunk.pool, chunk.since)
             reply = verb.read(self._pool.servers[server].run(chunk.key, [verb])[0])
         except MovedError as error:
             with suppress(UnavailableError):

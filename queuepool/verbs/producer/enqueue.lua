@@ -5,12 +5,13 @@
 --         ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o dr rec fl:<epochs>
 --         lm ll gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group> mr
 -- ARGV    max_depth (jobs), max_bytes, jobs, bytes, words about single jobs (0: none),
---         version of the route ('': 1), then runs of jobs alike: tier (0-3; of a tenant's group
---         4-7), group, delay ms, n, n * (id, body from its slot on), then n * (place of a job in
---         the call, until when it holds its unique key (e: its end, s: its start, '': it has none)
---         and what it does to a waiting job with it (r: replaces it, d: and begins its delay
---         again, '': nothing), the key, ms in which it is to start (0: whenever), its gate: the
---         names of its limits, 1 to 4, in order, joined by ',' ('': none))
+--         version of the route ('': 1; after '+' if calls that are not answered yet have slots that
+--         this one has not), then runs of jobs alike: tier (0-3; of a tenant's group 4-7), group,
+--         delay ms, n, n * (id, body from its slot on), then n * (place of a job in the call, until
+--         when it holds its unique key (e: its end, s: its start, '': it has none) and what it does
+--         to a waiting job with it (r: replaces it, d: and begins its delay again, '': nothing),
+--         the key, ms in which it is to start (0: whenever), its gate: the names of its limits, 1
+--         to 4, in order, joined by ',' ('': none))
 -- Returns one character per job, 1 accepted, 0 duplicate, 2 kept out by the job that holds its
 --         unique key, or 3 put in the place of that one: then {CONFLICT, the characters, id of the
 --         other job for each 2 or 3 ...}. Or {FULL, depth, bytes}, with nothing written: room is

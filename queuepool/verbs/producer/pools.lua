@@ -1,11 +1,14 @@
 #!lua flags=allow-oom
 -- pools: which pools a partition has besides the default one; add one.
 -- ROLES   producer consumer coordinator ops-read ops
--- KEYS[1] base of the default pool; derived: pl
--- ARGV    pool to add ('' to only look), how many there may be
--- Returns the names; without the one to add if there would be too many. O(pools).
-local pl = KEYS[1] .. ':pl'
--- uses: clock
+-- KEYS[1] base of the default pool; derived: pl c
+-- ARGV    pool to add ('' to only look), how many there may be, version of the route ('': 1)
+-- Returns the names; without the one to add if there would be too many. Or {MOVED, least version},
+--         with nothing written: that of the route is lower. O(pools).
+-- A pool that is new here was not told which versions to accept: so the default one is asked.
+local base, routed = KEYS[1], ARGV[3]
+-- uses: moved, clock
+local pl = base .. ':pl'
 local names = redis.call('HKEYS', pl)
 if ARGV[1] == '' or #names >= tonumber(ARGV[2]) then return names end
 -- Checking first, so that adding one again writes nothing

@@ -10,6 +10,8 @@ from typing import Any
 from queuepool.errors import InvalidInputError
 from queuepool.models.places import MAX_POOLS, is_pool
 from queuepool.verbs import Verb
+from queuepool.verbs.producer.verbs import ANY_VERSION
+from queuepool.verbs.routed import here
 
 
 def look() -> Verb[tuple[str, ...]]:
@@ -19,11 +21,15 @@ def look() -> Verb[tuple[str, ...]]:
 
 def probe() -> Verb[tuple[str, ...]]:
     """Return the same by a script that may write, which a server that refuses writes refuses."""
-    return Verb("pools", ["", MAX_POOLS], _read)
+    return Verb("pools", ["", MAX_POOLS, ANY_VERSION], _read)
 
 
-def add(pool: str) -> Verb[tuple[str, ...]]:
-    """Note that a partition has this pool, and return all. Raises InvalidInputError if too many."""
+def add(pool: str, version: int = ANY_VERSION) -> Verb[tuple[str, ...]]:
+    """Note that a partition has this pool, and return all.
+
+    version: that of the route by which the partition was chosen. Raises InvalidInputError if there
+    would be too many, MovedError when the version is too low.
+    """
 
     def read(reply: Any) -> tuple[str, ...]:
         names = _read(reply)
@@ -34,9 +40,9 @@ def add(pool: str) -> Verb[tuple[str, ...]]:
             )
         return names
 
-    return Verb("pools", [pool, MAX_POOLS], read)
+    return Verb("pools", [pool, MAX_POOLS, version], read)
 
 
 def _read(reply: Any) -> tuple[str, ...]:
-    names = (name.decode("ascii", "replace") for name in reply)
+    names = (name.decode("ascii", "replace") for name in here(reply))
     return tuple(sorted(filter(is_pool, names)))

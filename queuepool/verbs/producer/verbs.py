@@ -76,6 +76,7 @@ def enqueue(
     max_depth: int,
     max_bytes: int,
     version: int = 1,
+    behind: int = 0,
 ) -> Verb[Settled | Full]:
     """Accept jobs laid out as runs (see enqueue.lua); at most 200.
 
@@ -83,9 +84,11 @@ def enqueue(
     does to a waiting one; the key; ms in which it is to start; its gate). An id that is there, or
     that ended in the last minutes, is a duplicate. Returns one byte a job, b"1" accepted or b"0"
     duplicate; Conflicts when others hold unique keys; or Full. Raises InvalidInputError beyond the
-    protocol's bounds, MovedError when the version of the route is too low.
+    protocol's bounds, MovedError when the version of the route is too low. behind: how many calls,
+    not answered yet, have slots that this one has not; then it is too low for them as well.
     """
-    limits = (max_depth, max_bytes, jobs, size_bytes, len(wishes), version)
+    routed = f"+{version}" if behind else version
+    limits = (max_depth, max_bytes, jobs, size_bytes, len(wishes), routed)
     return Verb("enqueue", [*limits, *runs, *wishes], read_enqueue)
 
 

@@ -74,3 +74,37 @@ def test_an_asyncio_pool_does_as_well(pool: QueuePool, config: PoolConfig, redis
             assert (await aio.group(KEY).status()).total == 1
 
     asyncio.run(run())
+
+
+def test_the_first_job_of_a_pool_does_not_go_where_its_slot_was(
+    pool: QueuePool, config: PoolConfig, redis_url: str
+) -> None:
+    with QueuePool(config=config) as leader:
+        leader.enqueue("t", {}, partition_key=KEY)
+        move(leader, redis_url, 6, 2)  # tells the pools that there are: only the default one
+
+    job = pool.enqueue("t", {}, partition_key=KEY, pool="video")
+
+    assert job.partition == 6
+    assert pool.enqueue_many("t", [{}] * 500, partition_key=KEY, pool="video")[0].partition == 6
+    assert [place.name for place in pool.places(1)] == ["1"]
+
+
+def test_the_first_chunk_of_a_bulk_of_a_pool_goes_where_its_slot_is(
+    pool: QueuePool, config: PoolConfig, redis_url: str
+) -> None:
+    with QueuePool(config=config) as leader:
+        leader.enqueue("t", {}, partition_key=KEY)
+        move(leader, redis_url, 6, 2)
+
+    async def add() -> int:
+        async with AsyncQueuePool(config=config) as informed:
+            return (await informed.enqueue("t", {}, partition_key=KEY, pool="gpu")).partition
+
+    results = pool.enqueue_many(
+        "t", [{"n": n} for n in range(900)], partition_key=KEY, pool="video"
+    )
+
+    assert {result.partition for result in results} == {6}
+    assert results.accepted == 900
+    assert asyncio.run(add()) == 6

@@ -87,6 +87,23 @@ def test_several_chunks_load_their_script_first_and_are_confirmed_last() -> None
     ]
 
 
+def test_a_chunk_is_turned_away_with_those_ahead_of_it_unless_all_are_of_its_slot() -> None:
+    def versions(*slots: tuple[str, ...]) -> list[object]:
+        chunks = [Chunk(0, b"key", version=7) for _ in slots]
+        for made, several in zip(chunks, slots, strict=True):
+            for n, slot in enumerate(several):
+                made.add((2, slot.encode(), 0), b"%d" % n, slot.encode() + b"01g{}")
+        return [verb.args[5] for verb in call(chunks, config, asked("replicated")) if verb.script]
+
+    config = PoolConfig(topology=single("redis://h", 1))
+    one, other = "00a", "00b"
+
+    assert versions((one, one), (one,), (one,)) == [7, 7, 7]
+    assert versions((one,), (other,), (one,)) == [7, "+7", "+7"]
+    assert versions((one, other), (one,), (other,)) == [7, "+7", "+7"]
+    assert versions((one,), (one, other), (one,)) == [7, "+7", "+7"]
+
+
 @pytest.mark.parametrize(
     ("durability", "replicas", "replies", "problem"),
     [

@@ -1,9 +1,11 @@
 -- Turns away who routes by an older version than this partition accepts, unless it is known that
--- none of the call's slots has closed since then: `turn_away` notes which ones close.
+-- none of the call's slots has closed since then: `turn_away` notes which ones close. A call with
+-- '+' before its version may not overtake one that was turned away, so it is as well.
 local mr = base .. ':mr'
 local known, slots, i = redis.call('HMGET', mr, 'from', 'to'), {}, 7
 local stays = tonumber(known[2]) == least
   and version >= (tonumber(known[1]) or math.huge)
+  and string.sub(ARGV[6], 1, 1) ~= '+'
 while stays and i < words do
   local n = tonumber(ARGV[i + 3])
   stays = n and n >= 1 and n % 1 == 0 and i + 3 + 2 * n <= words

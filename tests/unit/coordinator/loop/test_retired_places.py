@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from queuepool.routing.moves import asked_to
+from queuepool.routing.slots import slot_of
 from queuepool.verbs.producer import tenants
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.verbs import ANY_VERSION
-from tests.unit.coordinator.loop.moving import Queue
+from tests.unit.coordinator.loop.moving import KEYS, Queue
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -72,3 +73,16 @@ def test_a_partition_that_goes_back_to_a_server_is_as_it_was_where_it_came_from(
     queue.ops.partition(0).run(produce.configure(None, hold=False, version=ANY_VERSION))
     go(queue, "main")
     assert known(queue, 0) == (False, 4, {}, None)
+
+
+def test_the_first_job_of_a_pool_is_not_stranded_in_a_partition_that_is_no_more() -> None:
+    queue = Queue()
+    queue.fill()
+    key = next(key for key in KEYS if slot_of(key.encode()) % 2 == 1)
+    queue.ask(1)
+    queue.drive()
+
+    job = queue.app.enqueue("t", {"key": key, "n": 99}, partition_key=key, pool="video")
+
+    assert job.partition == 0
+    assert [place.name for place in queue.app.places()] == ["0", "0/video"]
