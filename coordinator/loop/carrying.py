@@ -42,7 +42,14 @@ class ChangedError(Exception):
 
 
 class BehindError(Exception):
-    """A partition accepts only later versions than that of the record, which was lost."""
+    """A partition accepts only later versions than that of the record, which was lost.
+
+    least: the first one that it accepts.
+    """
+
+    def __init__(self, least: int) -> None:
+        self.least = least
+        super().__init__(f"a partition accepts only version {least} and later ones")
 
 
 class Carrier:
@@ -109,8 +116,8 @@ class Carrier:
             self._turn_away(place, lead.turn_away(version, moves=moves), version)
 
     def _turn_away(self, place: Partition, verb: Verb[int], version: int) -> None:
-        if self._paced(place.run, verb) > version:
-            raise BehindError
+        if (least := self._paced(place.run, verb)) > version:
+            raise BehindError(least)
 
     def forget(self) -> None:
         """Assume nothing of what places were told: another process may have led meanwhile."""

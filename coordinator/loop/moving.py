@@ -112,8 +112,8 @@ class Mover:
         except (ChangedError, MovedError):
             self._forget()
             return _AGAIN_S
-        except BehindError:
-            return self._catch_up()
+        except BehindError as error:
+            return self._catch_up(error.least)
         except Exception as error:  # whatever it is, the next look starts over
             self._forget()
             self._record.note(f"{type(error).__name__}: {error}"[:300])
@@ -150,13 +150,19 @@ class Mover:
         self._finder.forget()
         return self._interval_s
 
-    def _catch_up(self) -> float:
-        """Give the record the next version: it was lost, and is older than partitions know."""
-        record = self._pool.config.topology.view.record
+    def _catch_up(self, least: int) -> float:
+        """Give the record a later version than a partition knows: later ones were lost.
+
+        One more than that, so that nothing is accepted by the version before it: see `_begin`.
+        """
         self._forget()
         with contextlib.suppress(Exception):
-            if record is not None and (move := read_move(record)):
+            record = self._pool.config.topology.view.record
+            while (
+                record is not None and record.version <= least + 1 and (move := read_move(record))
+            ):
                 self._record.change(record, move)
+                record = self._pool.config.topology.view.record
         return _AGAIN_S
 
     def _step(self) -> float:

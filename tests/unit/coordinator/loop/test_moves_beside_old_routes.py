@@ -15,6 +15,7 @@ from queuepool.routing.slots import slot_of
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.unit.coordinator.loop.moving import KEYS, ORDER, Queue
+from tests.unit.coordinator.loop.test_lost_records import lose, stored
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -163,3 +164,26 @@ def test_a_place_that_fell_back_does_not_pass_for_one_that_knows(queue: Queue) -
     assert not old.add(gone)
     drive(queue)
     check_order(queue, old.added)
+
+
+def test_versions_that_the_record_has_lost_do_not_pass_for_those_that_it_has_now(
+    queue: Queue,
+) -> None:
+    """Its server fell back to before a move, which producers and partitions know; a new leader."""
+    going = leaving(queue, 4)
+    queue.drive()
+    queue.ask(2)
+    record = stored(queue)
+    queue.drive()
+    old, key = Old(queue), min(going)
+    home, version = slot_of(key.encode()) % 2, queue.app.config.topology.view.version
+    lose(queue, then=record)
+    queue.elect()
+
+    assert old.add(key), "nobody has noticed anything yet"
+    told = 0
+    while queue.look():
+        if queue.tell_nobody(home) > version:
+            told += 1
+            assert not old.add(key)
+    assert told > 2
