@@ -35,7 +35,7 @@ from queuepool.process.endings import CONFIGURATION, FAILED, FENCED, OK, WATCHDO
 from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
-from queuepool.process.launch import end_on_signals
+from queuepool.process.launch import OwnDescriptor, end_on_signals
 from queuepool.process.launching import OF_OPERATORS
 from queuepool.process.signals import SignalHandlers
 from queuepool.process.startup import import_app, load_both, load_scripts, warn_of_mistyped
@@ -73,9 +73,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.pop(name, None)
     try:
         flags = _parse(argv)
+        started = None if flags.started_fd is None else OwnDescriptor(flags.started_fd)
         settings, config = load_both(partial(_settings, flags))
         configure(settings.log_format, settings.log_level)
-        if flags.started_fd is None:  # a child of several need not repeat it
+        if started is None:  # a child of several need not repeat it
             warn_of_mistyped(_log, ConsumerSettings)
         if settings.processes > 1:
             return _run_several(settings)
@@ -96,16 +97,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     with pool:
         try:
             load_scripts(pool, _SCRIPTS)
-            if flags.started_fd is not None:
-                with contextlib.suppress(BrokenPipeError):  # only the first is waited for
-                    os.write(flags.started_fd, b"!")
-                os.close(flags.started_fd)
+            if started is not None:
+                _tell_started(started)
             return _run(pool, settings)
         except ConfigurationError as error:
             return _refuse(error)
         except HindranceError as error:
             printing.complain("consumer", error)
             return FAILED  # the settings are fine: a supervisor may retry
+
+
+def _tell_started(writer: OwnDescriptor) -> None:
+    with contextlib.suppress(BrokenPipeError):  # only the first is waited for
+        if writer.is_open():  # the application may have closed it
+            os.write(writer.number, b"!")
+    writer.close()
 
 
 def _run_several(settings: ConsumerSettings) -> int:

@@ -86,14 +86,17 @@ class EndsStart:
 
     def __init__(self) -> None:
         self._own = os.getpid()
-        self._pipe: tuple[int, int] | None = None  # Python writes the numbers of signals there
+        self._pipe: tuple[OwnDescriptor, OwnDescriptor] | None = None  # its reader and writer
+        self._away = True  # it is ours to have Python write the numbers of signals there again
 
     def watch(self) -> None:
         """Start the thread. Raises OSError or RuntimeError if that cannot be."""
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
-        self._pipe = reader, writer
-        watcher = threading.Thread(target=self._read, args=(reader,), name="start", daemon=True)
+        self._pipe = OwnDescriptor(reader), OwnDescriptor(writer)
+        watcher = threading.Thread(
+            target=self._read, args=self._pipe[:1], name="start", daemon=True
+        )
         try:
             watcher.start()
         except RuntimeError:
@@ -101,11 +104,12 @@ class EndsStart:
             raise
         self.look_back()
 
-    def _read(self, reader: int) -> None:
-        while number := os.read(reader, 1):
-            if self._handles(number[0]):
-                os._exit(0)
-        os.close(reader)
+    def _read(self, reader: OwnDescriptor) -> None:
+        with contextlib.suppress(OSError):  # closed by others
+            while reader.is_open() and (number := os.read(reader.number, 1)):
+                if self._handles(number[0]):
+                    os._exit(0)
+        reader.close()
 
     def _handles(self, number: int) -> bool:
         return signal.getsignal(number) is self
@@ -113,16 +117,18 @@ class EndsStart:
     def look_away(self) -> None:
         """Before a fork: a signal for the child is none for this process."""
         if self._pipe is not None:
-            with contextlib.suppress(ValueError):  # not in the main thread
-                if (other := signal.set_wakeup_fd(-1)) != self._pipe[1]:
+            with contextlib.suppress(ValueError, OSError):  # not in the main thread; closed
+                other = signal.set_wakeup_fd(-1)
+                self._away = other == self._pipe[1].number
+                if not self._away:
                     signal.set_wakeup_fd(other, warn_on_full_buffer=False)
 
     def look_back(self) -> None:
-        """Watch again, unless somebody else does."""
-        if self._pipe is not None:
-            with contextlib.suppress(ValueError):
-                other = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
-                if other not in (-1, self._pipe[1]):
+        """Watch again, unless somebody else does, or has ended the watch."""
+        if self._away and self._pipe is not None and self._pipe[1].is_open():
+            with contextlib.suppress(ValueError, OSError):
+                other = signal.set_wakeup_fd(self._pipe[1].number, warn_on_full_buffer=False)
+                if other not in (-1, self._pipe[1].number):
                     signal.set_wakeup_fd(other, warn_on_full_buffer=False)
 
     def rest(self) -> None:
@@ -130,7 +136,7 @@ class EndsStart:
         self.look_away()
         pipe, self._pipe = self._pipe, None
         if pipe is not None:
-            os.close(pipe[1])
+            pipe[1].close()
 
     def __call__(self, number: int, _frame: object) -> None:
         if os.getpid() == self._own:
@@ -149,7 +155,29 @@ class EndsStart:
         self.look_away()
         pipe, self._pipe = self._pipe, None
         for end in pipe or ():
-            os.close(end)
+            end.close()
+
+
+class OwnDescriptor:
+    """A descriptor of ours that others may close. Its number may then be that of their file."""
+
+    def __init__(self, number: int) -> None:
+        """Raise OSError if it is not open."""
+        self.number = number
+        self._file = os.fstat(number)
+
+    def is_open(self) -> bool:
+        """Return whether the number still is that of our file."""
+        try:
+            return os.path.samestat(os.fstat(self.number), self._file)
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Close it unless others did. Idempotent."""
+        with contextlib.suppress(OSError):  # closed by another thread just now
+            if self.is_open():
+                os.close(self.number)
 
 
 def default_of(number: int) -> Any:
