@@ -17,6 +17,12 @@ Invariants
      what that partition does not know gets new numbers, for where the slots are now.
   O5 rows of a partition key are enqueued in the order in which they were inserted, as far as their
      transactions committed in that order.
+  O6 a pool of a partition gets deliveries in the order of their numbers: none is sent while one
+     before it waits. So if it does not know one, it knows none behind that.
+  O7 rows of a key and a pool that have numbers and wait, wait for one partition. A delivery gets a
+     new number in one transaction with all behind it, by O6 not enqueued either; and a row that has
+     no number gets one for the partition for which those before it wait, wherever its slot is by
+     now. So rows keep their order when the route changes during a look, or a relay dies.
 
 Which partition that is, is stored with the number. Another one may know later numbers without ever
 having had this delivery; and the ids of its jobs keep those out that went with the slots.

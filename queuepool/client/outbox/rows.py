@@ -6,7 +6,8 @@ partition.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -15,9 +16,11 @@ from queuepool.errors import InvalidInputError
 from queuepool.models.places import check_pool
 from queuepool.protocol.codec import read_group
 from queuepool.routing.slots import SLOTS
+from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 
 VERSION = 1
+Places: TypeAlias = Mapping[tuple[str, int], int]  # the partition of rows of a pool and a slot
 _MOST_HEAD = 300  # bytes of a tail, up to the end of the group
 
 
@@ -97,13 +100,23 @@ class Delivery:
         return True
 
 
-def deliveries(rows: list[tuple[int, Row]], config: PoolConfig, now_ms: int) -> list[Delivery]:
-    """Return rows as deliveries of this time, in order within each partition and pool."""
+def deliveries(
+    rows: list[tuple[int, Row]],
+    config: PoolConfig,
+    view: View,
+    now_ms: int,
+    waiting: Places | None = None,
+) -> list[Delivery]:
+    """Return rows as deliveries of this time, in order within each partition and pool.
+
+    waiting: slots whose rows are for these partitions, wherever the view has them.
+    """
     found: list[Delivery] = []
     open_ones: dict[bytes, Delivery] = {}
-    view = config.topology.view
     for row_id, row in rows:
         partition = view.partition_of(row.slot)
+        if waiting:
+            partition = waiting.get((row.pool, row.slot), partition)
         key = config.of(row.pool).keyspace.partition(partition)
         place = place_key(partition, key)
         last = open_ones.get(place)

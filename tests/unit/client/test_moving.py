@@ -327,12 +327,12 @@ def test_rows_of_an_outbox_go_where_the_newest_route_says(space: Space) -> None:
     rows = [(n, decode(encode(chunk))) for n, chunk in enumerate(chunks)]
     space.move(of(KEY), 6, on_the_way=True)
     pool.route.follow()
-    waits, goes = (one.chunk for one in deliveries(rows, pool.config, 0))
+    waits, goes = (one.chunk for one in deliveries(rows, pool.config, pool.config.topology.view, 0))
     assert (waits.version, goes.version, waits.since) == (0, 2, 2)
 
     space.move(of(KEY), 6)
     pool.route.follow()
-    assert deliveries(rows, pool.config, 0)[0].chunk.partition == 6
+    assert deliveries(rows, pool.config, pool.config.topology.view, 0)[0].chunk.partition == 6
 
 
 def test_a_job_of_a_group_that_moves_is_not_run_at_once(space: Space) -> None:

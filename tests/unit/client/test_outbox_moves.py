@@ -1,4 +1,7 @@
-"""Rows of an outbox whose slots move to another partition while they wait: none is lost."""
+"""Rows of an outbox whose slots move to another partition while they wait: none is lost.
+
+Those of a key keep their order.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from queuepool import Outbox, QueuePool, UnavailableError
+from queuepool import InvalidInputError, Outbox, QueuePool, UnavailableError
 from queuepool.client.outbox.databases import create, open_database
+from queuepool.client.outbox.numbers import Numbers
 from queuepool.client.outbox.relay import Look, Relay
 from queuepool.client.outbox.schema import TABLE
 from tests.unit.client.moving import Space, of
@@ -63,9 +67,14 @@ def looks(relay: Relay, most: int = 5) -> Look:
     """Look until nothing moves; return the last look."""
     for _ in range(most):
         found = relay.look()
-        if not found.moved and not found.kept:
+        if not (found.moved or found.kept or found.again):
             break
     return found
+
+
+def those(ids: list[str], found: list[str]) -> list[str]:
+    """Return those of the ids that were found, in the order in which they were."""
+    return [job_id for job_id in found if job_id in ids]
 
 
 def test_a_row_that_waited_for_a_full_partition_is_not_lost_when_its_slot_moves(
@@ -92,11 +101,11 @@ def test_what_was_sent_before_its_slot_moved_is_not_sent_again(
     relay = shop.relay()
     shop.add(shop.keys[0])
 
-    def dies(_self: Relay, _numbers: list[int]) -> None:
+    def dies(_self: Numbers, _numbers: list[int]) -> None:
         raise UnavailableError("killed")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Relay, "_delete", dies)
+        broken.setattr(Numbers, "delete", dies)
         with pytest.raises(UnavailableError, match="killed"):
             relay.look()
     sent = shop.space.ids(0)
@@ -173,7 +182,7 @@ def test_a_relay_of_an_earlier_time_sends_nothing_twice(shop: Shop) -> None:
     frozen, other = shop.relay(shop.space.pool(2, max_depth=3)), shop.relay()
     [waits] = shop.add(shop.keys[0])
     assert frozen.look().kept == 1
-    read = frozen._numbered(after=0)
+    read = frozen._numbers.page(after=0)
     shop.move(0, to=1)
     looks(other)
     assert shop.space.ids(1) == [waits]
@@ -184,3 +193,179 @@ def test_a_relay_of_an_earlier_time_sends_nothing_twice(shop: Shop) -> None:
 
     assert shop.space.ids(1) == [waits]
     assert len(shop.space.ids(0)) == 3
+
+
+@pytest.mark.parametrize("on_the_way", [False, True])
+def test_rows_of_several_deliveries_keep_their_order_when_their_key_moves(
+    shop: Shop, on_the_way: bool
+) -> None:
+    relay = shop.relay(shop.space.pool(2))
+    shop.add(shop.keys[1])
+    relay.look()
+    ids = shop.add(shop.keys[0], 450)
+
+    if on_the_way:
+        shop.space.move(of(shop.keys[0]), 1, on_the_way=True)
+        assert relay.look().kept == 450
+    shop.move(0, to=1)  # what the first delivery is told, the second one knows
+    looks(relay)
+
+    assert those(ids, shop.space.ids(1)) == ids
+
+
+def test_rows_that_stay_keep_their_order_when_a_delivery_is_split(shop: Shop) -> None:
+    there = [n for n in range(99) if shop.pool.group(f"k{n}").partition.number == 0]
+    stays, moves = (f"k{n}" for n in there[:2])
+    relay = shop.relay(shop.space.pool(2))
+    shop.add(shop.keys[1])
+    relay.look()
+    ids = shop.add(stays, 199)
+    [moved] = shop.add(moves)  # the last row of the first delivery
+    ids += shop.add(stays, 50)
+
+    shop.space.move(of(moves), 1)
+    looks(relay)
+
+    assert those(ids, shop.space.ids(0)) == ids
+    assert moved in shop.space.ids(1)
+
+
+def test_rows_keep_their_order_when_the_route_is_read_between_two_deliveries(shop: Shop) -> None:
+    """Another thread of the relay reads it, when the first delivery waits for room already."""
+    shop.fill(0)
+    pool = shop.space.pool(2, max_depth=3)
+    relay = shop.relay(pool)
+    waits = shop.add(shop.keys[0])
+    assert relay.look().kept == 1
+    other = shop.add(shop.keys[1])
+    waits += shop.add(shop.keys[0])
+    sent = []
+
+    def notice(script: str) -> None:
+        sent.append(script)
+        if sent.count("relay") == 2:  # the one between them
+            shop.space.before = lambda _script: None
+            shop.move(0, to=1)
+            pool.route.follow()
+
+    shop.space.before = notice
+    looks(relay)
+
+    assert shop.space.ids(1) == other + waits
+
+
+def test_rows_keep_their_order_when_their_key_moves_back_before_all_are_sent(shop: Shop) -> None:
+    """The server is away when the first delivery has new numbers; another relay goes on."""
+    filled = [shop.fill(0), shop.fill(1)]
+    relay = shop.relay()
+    first = shop.add(shop.keys[0])
+    relay.look()
+    second = shop.add(shop.keys[0])
+    assert relay.look().kept == 2
+    shop.move(0, to=1)
+    shop.pool.route.follow()
+
+    def away(script: str) -> None:
+        if script == "relayed" and "relayed" in shop.space.asked:
+            raise UnavailableError("away")
+
+    shop.space.before = away
+    relay.look()
+    shop.space.before = lambda _script: None
+    shop.move(0, to=0)
+    shop.pool.route.follow()
+    for partition in (0, 1):
+        for job_id in filled[partition]:
+            shop.pool.cancel(job_id, partition_key=shop.keys[partition])
+    looks(shop.relay())
+
+    assert those(first + second, shop.space.ids(0)) == first + second
+
+
+def test_later_rows_of_a_key_wait_behind_those_of_which_nobody_can_say_whether_they_were_sent(
+    shop: Shop,
+) -> None:
+    shop.fill(0)
+    relay = shop.relay()
+    ids = shop.add(shop.keys[0])
+    relay.look()
+    shop.move(0, to=1)
+    shop.pool.route.follow()
+    ids += shop.add(shop.keys[0])
+
+    def away(script: str) -> None:
+        if script == "relayed":
+            raise UnavailableError("away")
+
+    shop.space.before = away
+    for _ in range(2):
+        assert relay.look().kept == 2
+    assert shop.space.ids(1) == []
+    shop.space.before = lambda _script: None
+    looks(relay)
+
+    assert shop.space.ids(1) == ids
+
+
+def test_a_delivery_that_may_be_there_is_not_overtaken_by_rows_that_stay(shop: Shop) -> None:
+    """Or its partition, asked for its number, would take that of the later one for proof."""
+    there = [n for n in range(99) if shop.pool.group(f"k{n}").partition.number == 0]
+    moves, stays = (f"k{n}" for n in there[:2])
+    filled = shop.fill(0)
+    relay = shop.relay()
+    [first] = shop.add(moves)
+    relay.look()
+    [second] = shop.add(stays)
+    assert relay.look().kept == 2
+    shop.space.move(of(moves), 1)
+    shop.pool.route.follow()
+    for job_id in filled:
+        shop.pool.cancel(job_id, partition_key=shop.keys[0])
+
+    def away(script: str) -> None:
+        if script == "relayed":
+            raise UnavailableError("away")
+
+    shop.space.before = away
+    assert relay.look().kept == 2
+    shop.space.before = lambda _script: None
+    looks(relay)
+
+    assert shop.space.ids(1) == [first]
+    assert second in shop.space.ids(0)
+
+
+def test_rows_keep_their_order_when_a_delivery_is_refused_and_tried_row_by_row(shop: Shop) -> None:
+    relay = shop.relay(shop.space.pool(2))
+    ids = shop.add(shop.keys[0], 450)
+
+    def refuse(script: str) -> None:
+        if script == "relay":
+            shop.space.before = lambda _script: None
+            raise InvalidInputError("one of them is refused")
+
+    shop.space.before = refuse
+    looks(relay)
+
+    assert shop.space.ids(0) == ids
+
+
+def test_none_is_lost_when_two_partitions_exchange_slots_during_a_look(shop: Shop) -> None:
+    there = [n for n in range(99) if shop.pool.group(f"k{n}").partition.number == 0]
+    moves, stays = (f"k{n}" for n in there[:2])
+    filled = [shop.fill(0), shop.fill(1)]
+    relay = shop.relay()
+    ids = []
+    for key in (shop.keys[1], moves, stays):
+        ids += shop.add(key)
+        relay.look()
+    for partition in (0, 1):
+        for job_id in filled[partition]:
+            shop.pool.cancel(job_id, partition_key=shop.keys[partition])
+
+    shop.space.move(of(moves), 1)
+    shop.move(1, to=0)  # the relay hears of both when it sends the first row
+    looks(relay)
+
+    assert set(those(ids, shop.space.ids(0))) == {ids[0], ids[2]}
+    assert those(ids, shop.space.ids(1)) == [ids[1]]

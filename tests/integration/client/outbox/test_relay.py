@@ -10,6 +10,7 @@ import pytest
 
 from queuepool import Outbox, QueuePool, UnavailableError
 from queuepool.client.outbox.databases import create, identity, open_database
+from queuepool.client.outbox.numbers import Numbers
 from queuepool.client.outbox.relay import Relay
 from queuepool.client.outbox.schema import TABLE
 from queuepool.models import JobState
@@ -80,11 +81,11 @@ def test_a_relay_that_dies_between_sending_and_deleting_adds_nothing_twice(
     connection.commit()
     first = new_relay()
 
-    def dies(_self: Relay, _numbers: list[int]) -> None:
+    def dies(_self: Numbers, _numbers: list[int]) -> None:
         raise UnavailableError("killed")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Relay, "_delete", dies)
+        broken.setattr(Numbers, "delete", dies)
         with pytest.raises(UnavailableError, match="killed"):
             first.look()
     owned = own_partition(pool, pool.group("one").partition.number)
