@@ -16,6 +16,7 @@ from queuepool.client.outbox.numbers import Numbered, Numbers
 from queuepool.client.outbox.rows import Row
 from queuepool.client.outbox.schema import TABLE, checked
 from queuepool.errors import InvalidInputError, MovedError, UnavailableError
+from queuepool.models.places import partition_at
 from queuepool.partitions.route import Leave
 from queuepool.verbs.producer.relay import relay, relayed
 from queuepool.verbs.producer.verbs import Full
@@ -33,8 +34,9 @@ class Look:
     """What a look did. kept: rows that wait for their partitions; problems: why, by what.
 
     again: whether rows got other numbers, by which the next look may move them. closed: partitions
-    and pools for which a delivery waits, so that all behind it do. waiting: for which partition
-    rows of a pool and a slot wait.
+    and pools for which a delivery waits, so that all behind it do, also those for another server
+    that the partition moves to: it takes along what it remembers of deliveries there. waiting: for
+    which place rows of a pool and a slot wait.
     """
 
     moved: int = 0
@@ -48,8 +50,12 @@ class Look:
         """Let a delivery wait, and all behind it."""
         self.kept += len(rows)
         for _, row in rows:
-            self.closed.add((place, row.pool))
+            self.closed.add((partition_at(place), row.pool))
             self.waiting[row.pool, row.slot] = place
+
+    def is_closed(self, place: int, pool: str) -> bool:
+        """Return whether a delivery waits for this place, or for another one of its partition."""
+        return (partition_at(place), pool) in self.closed
 
 
 class _Outcome(Enum):
@@ -141,7 +147,7 @@ class Relay:
         Not before one that waits for the same place: the partition takes a number for proof that
         it has all lower ones.
         """
-        if (place, rows[0][1].pool) in found.closed:
+        if found.is_closed(place, rows[0][1].pool):
             return _Outcome.KEPT
         try:
             made = self._numbers.deliveries(rows)

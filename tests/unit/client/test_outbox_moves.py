@@ -16,7 +16,9 @@ from queuepool import InvalidInputError, Outbox, QueuePool, UnavailableError
 from queuepool.client.outbox.databases import create, open_database
 from queuepool.client.outbox.numbers import Numbers
 from queuepool.client.outbox.relay import Look, Relay
+from queuepool.client.outbox.rows import Row
 from queuepool.client.outbox.schema import TABLE
+from queuepool.models.places import new_place
 from tests.unit.client.moving import Space, of
 
 
@@ -369,3 +371,15 @@ def test_none_is_lost_when_two_partitions_exchange_slots_during_a_look(shop: Sho
 
     assert set(those(ids, shop.space.ids(0))) == {ids[0], ids[2]}
     assert those(ids, shop.space.ids(1)) == [ids[1]]
+
+
+def test_what_waits_for_a_partition_lets_none_pass_to_the_server_that_it_moves_to() -> None:
+    row = Row(1, "video", (2, b"g", 0), b"a", b"00701g[]")
+    found = Look()
+    found.keep(new_place(3), [(1, row)])
+
+    assert found.kept == 1
+    assert found.is_closed(3, "video")
+    assert found.is_closed(new_place(3), "video")
+    assert not found.is_closed(4, "video")
+    assert not found.is_closed(3, "default")
