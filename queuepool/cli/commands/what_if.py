@@ -38,7 +38,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Exit:
-    """Print when it ends now, and otherwise."""
+    """Print when it ends now, and otherwise; an unreadable partition sets the exit code."""
     view = _view(arguments)
     rows = [row for row in view.rows if arguments.partition in (None, row.partition)]
     if not rows:
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         answers.append(with_rate(rows, name, pace, "at the current rate", waiting))
         answers.append(with_rate(rows, name, per_s, f"at {text}", waiting))
     _print(answers, as_json=arguments.json)
-    return Exit.OK
+    return Exit.UNAVAILABLE if any(row.problem for row in rows) else Exit.OK
 
 
 def _nowhere(arguments: argparse.Namespace) -> str:

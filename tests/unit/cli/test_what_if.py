@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,16 @@ from queuepool.cli.display.view import PartitionRow
 from queuepool.cli.display.what_if import with_most, with_rate
 
 
-def row(**more: object) -> PartitionRow:
-    found = {"backlog": 9_936, "in_flight": 64, "workers": 64, "target": 64, "service_s": 0.12}
-    return PartitionRow(partition=0, server="main", parked=400, **found | more)  # type: ignore[arg-type]
+def row(**more: Any) -> PartitionRow:
+    found: dict[str, Any] = {
+        "partition": 0,
+        "backlog": 9_936,
+        "in_flight": 64,
+        "workers": 64,
+        "target": 64,
+    }
+    found |= {"owner": "host:1", "lease_ms": 900, "service_s": 0.12}
+    return PartitionRow(server="main", **{"parked": 400} | found | more)
 
 
 def test_twice_the_workers_end_in_half_the_time() -> None:
@@ -48,6 +56,42 @@ def test_no_more_workers_come_than_the_backlog_needs() -> None:
     assert with_most([row(backlog=0, in_flight=3)], 500).workers == 64
     assert with_most([row(backlog=1_000)], 500).workers == 124
     assert "unknown" in with_most([row(service_s=0.0)], 128).line()
+
+
+@pytest.mark.parametrize("most", [None, 128])
+def test_jobs_that_nobody_runs_have_no_end(most: int | None) -> None:
+    left = row(partition=1, owner="", lease_ms=0)
+    silent = row(partition=2, lease_ms=-1)
+    idle = row(partition=3, owner="", backlog=0, in_flight=0)
+
+    one, two = with_most([row(), left, idle], most), with_most([left, silent], most)
+
+    assert one.eta is None
+    assert one.line().endswith(" workers end at an unknown time: partition 1 has no owner")
+    assert one.plain()["reason"] == "partition 1 has no owner"
+    assert two.line().endswith(": partitions 1, 2 have no owner")
+    assert with_most([row(), idle], most).eta is not None
+
+
+def test_a_server_that_does_not_answer_leaves_the_end_unknown() -> None:
+    lost = PartitionRow(partition=1, server="big", problem="server big: TimeoutError: no answer")
+
+    now, limited = with_most([row(), lost], None), with_rate([row(), lost], "mail", 4.0, "at 4/s")
+
+    cause = "partition 1 cannot be read: server big: TimeoutError: no answer"
+    assert now.eta is None
+    assert now.line() == f"now: an unknown number of jobs end at an unknown time: {cause}"
+    assert (limited.eta, limited.reason, limited.complete) == (None, cause, False)
+    some = with_most([lost] * 7, None)
+    assert "partitions 1, 1, 1, 1, 1 and 2 more cannot be read: server big" in some.line()
+
+
+def test_jobs_of_a_limit_that_nobody_runs_have_no_end() -> None:
+    answer = with_rate([row(), row(partition=1, owner="")], "mail", 40.0, "at 40/s")
+
+    assert answer.eta is None
+    assert answer.line().endswith("end at an unknown time: partition 1 has no owner")
+    assert with_rate([row(), row(owner="", parked=0)], "mail", 40.0, "at 40/s").eta is not None
 
 
 def test_parked_jobs_start_at_the_rate_of_the_limit() -> None:
