@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _HISTORY = 240
 _SPARK, _NARROW_SPARK = 24, 17  # characters; the minimum is that of its header
 _WIDE = 136  # characters that the whole table usually takes
+_REASON = 100  # characters of a problem in a line for a log
 _OVER_TIME = "workers over time"
 
 
@@ -199,16 +200,26 @@ def without_consumer(row: PartitionRow) -> str:
 
 
 def plain_line(view: ClusterView) -> str:
-    """Return one line for a log: totals, and each partition's backlog and workers."""
-    parts = " ".join(
-        f"p{row.name}:{row.backlog}/{row.workers}w{'' if row.owned else '!'}" for row in view.rows
-    )
-    rates = [row.per_s for row in view.rows if row.per_s is not None]
+    """Return one line for a log: totals, each partition's backlog and workers, and what is wrong.
+
+    p0:5/8w! has no owner; p0:0/0w? could not be read, so that its numbers are old or missing.
+    """
+    parts = " ".join(f"p{row.name}:{row.backlog}/{row.workers}w{_mark(row)}" for row in view.rows)
+    rates = [row.per_s for row in view.rows if row.per_s is not None and not row.problem]
     rate = f" {sum(rates):,.0f}/s" if rates else ""
+    problem = next((row.problem for row in view.rows if row.problem), "")
+    wrong = f" | {output.clean(problem, _REASON)}" if problem else ""
+    wrong += " | no leader" if not view.leader and view.leader_known else ""
     return (
         f"backlog {view.total('backlog'):,} workers {view.total('workers')}/{view.total('target')} "
-        f"busy {view.total('busy')}{rate} | {parts}"
+        f"busy {view.total('busy')}{rate} | {parts}{wrong}"
     )
+
+
+def _mark(row: PartitionRow) -> str:
+    if row.problem:
+        return "?"
+    return "" if row.owned else "!"
 
 
 def _thinned(history: list[float], width: int) -> list[float]:

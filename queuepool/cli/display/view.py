@@ -92,6 +92,7 @@ class PartitionRow:
 class ClusterView:
     """All partitions at one moment. leader: empty when no coordinator leads.
 
+    leader_known: false when its server did not answer, so that somebody may lead all the same.
     shadow: how a candidate compares with the policy, if one runs or did.
     """
 
@@ -100,6 +101,7 @@ class ClusterView:
     leader_epoch: int
     rows: tuple[PartitionRow, ...]
     shadow: Mapping[str, Any] | None = None
+    leader_known: bool = True
 
     @property
     def eta(self) -> Eta | None:

@@ -20,8 +20,10 @@ def row(partition: int = 0, **known: Any) -> PartitionRow:
     return PartitionRow(partition=partition, server="main", **known)
 
 
-def view(*rows: PartitionRow, leader: str = "host:1") -> ClusterView:
-    return ClusterView(source="servers", leader=leader, leader_epoch=7, rows=rows)
+def view(*rows: PartitionRow, leader: str = "host:1", known: bool = True) -> ClusterView:
+    return ClusterView(
+        source="servers", leader=leader, leader_epoch=7, rows=rows, leader_known=known
+    )
 
 
 def drawn(seen: ClusterView, width: int, capsys: pytest.CaptureFixture[str]) -> str:
@@ -91,6 +93,30 @@ def test_a_plain_line_holds_every_partition() -> None:
     line = plain_line(view(row(owner="a", lease_ms=1, backlog=10, workers=8), row(1)))
 
     assert "p0:10/8w p1:0/0w!" in line
+
+
+def test_a_plain_line_says_that_a_server_does_not_answer() -> None:
+    cause = "server main: TimeoutError: no answer. " + "It is uncertain whether it ran. " * 9
+    lost = row(owner="a", lease_ms=900, workers=8, per_s=40.0, problem=cause)
+
+    one = plain_line(view(lost, row(1, per_s=2.0)))
+    all_lost = plain_line(view(lost, leader="", known=False))
+
+    assert one.startswith(
+        "backlog 0 workers 8/0 busy 0 2/s | p0:0/8w? p1:0/0w! | server main: Time"
+    )
+    assert one.endswith("…")
+    assert len(one) < 200
+    assert all_lost.startswith("backlog 0 workers 8/0 busy 0 | p0:0/8w? | server main: TimeoutErr")
+    assert "no leader" not in all_lost
+
+
+def test_a_plain_line_says_that_nobody_leads() -> None:
+    owned = row(owner="a", lease_ms=900)
+
+    assert plain_line(view(owned, leader="")).endswith(" | p0:0/0w | no leader")
+    assert plain_line(view(owned)).endswith(" | p0:0/0w")
+    assert plain_line(view(row(problem="away"), leader="")).endswith("w? | away | no leader")
 
 
 def dead_job(**changes: Any) -> DeadJob:
