@@ -97,12 +97,16 @@ class ServerLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loads:
-    """What was seen of a queue within over_s seconds. spare: servers that have no partition."""
+    """What was seen of a queue within over_s seconds. spare: servers that have no partition.
+
+    silent: servers that did not answer at the last look, by name, and why.
+    """
 
     over_s: float
     places: tuple[PlaceLoad, ...] = ()
     servers: tuple[ServerLoad, ...] = ()
     spare: tuple[str, ...] = ()
+    silent: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

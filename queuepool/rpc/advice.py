@@ -30,6 +30,7 @@ def response_of(advised: Advised) -> api.AdviseResponse:
         partitions=map(_place, loads.places),
         servers=map(_server, loads.servers),
         spare=loads.spare,
+        silent=loads.silent,
     )
 
 
@@ -89,6 +90,7 @@ def advised_of(message: Any) -> Advised:
         places=tuple(map(_place_of, message.partitions)),
         servers=tuple(map(_server_of, message.servers)),
         spare=tuple(message.spare),
+        silent=dict(message.silent),
     )
     known = tuple(_advice_of(one) for one in message.advice if one.kind in _KINDS)
     return Advised(at_ms=message.at_ms, loads=loads, advice=known)

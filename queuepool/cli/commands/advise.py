@@ -30,13 +30,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Exit:
-    """Print the advice, and what partitions and servers have to do."""
+    """Print the advice, and what there is to do; a server that is silent sets the exit code."""
     advised = act(arguments.grpc, _asked, _without)
     if arguments.json:
         output.print_json(display.describe(advised))
     else:
         display.show(advised)
-    return Exit.OK
+    return Exit.UNAVAILABLE if advised.loads.silent else Exit.OK
 
 
 def _without() -> Advised:

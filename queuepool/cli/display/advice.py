@@ -47,6 +47,7 @@ def describe(advised: Advised) -> dict[str, Any]:
         "partitions": [_describe_place(place) for place in loads.places],
         "servers": [asdict(server) for server in loads.servers],
         "spare_servers": list(loads.spare),
+        "silent_servers": dict(loads.silent),
     }
 
 
@@ -68,7 +69,12 @@ def _describe_place(place: PlaceLoad) -> dict[str, Any]:
 def show(advised: Advised) -> None:
     """Print advice, and then what it follows from."""
     loads = advised.loads
-    if not advised.advice:
+    for name, problem in loads.silent.items():
+        output.say(
+            f"{_server(name)} does not answer: no advice for its partitions (queuepool check)"
+        )
+        output.say(f"    {output.clean(problem, _LONGEST)}")
+    if not advised.advice and (loads.servers or not loads.silent):
         output.say(f"Nothing to change, by what was seen in {_minutes(loads.over_s)}.")
     for line in (line for one in advised.advice for line in _of(one)):
         output.say(line)
@@ -78,7 +84,11 @@ def show(advised: Advised) -> None:
         output.say(f"and {len(busiest) - _SHOWN} with less to do (--json has all)")
     draw(SERVERS, [_server_cells(server) for server in loads.servers])
     for name in loads.spare:
-        output.say(f"server {output.clean(name)} has no partition")
+        output.say(f"{_server(name)} has no partition")
+
+
+def _server(name: str) -> str:
+    return f"server {output.clean(name)}"
 
 
 def _of(one: Advice) -> Iterator[str]:

@@ -47,20 +47,29 @@ class AdviseRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class AdviseResponse(_message.Message):
-    __slots__ = ("at_ms", "over_s", "advice", "partitions", "servers", "spare")
+    __slots__ = ("at_ms", "over_s", "advice", "partitions", "servers", "spare", "silent")
+    class SilentEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     AT_MS_FIELD_NUMBER: _ClassVar[int]
     OVER_S_FIELD_NUMBER: _ClassVar[int]
     ADVICE_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     SERVERS_FIELD_NUMBER: _ClassVar[int]
     SPARE_FIELD_NUMBER: _ClassVar[int]
+    SILENT_FIELD_NUMBER: _ClassVar[int]
     at_ms: int
     over_s: float
     advice: _containers.RepeatedCompositeFieldContainer[_advice_pb2.Advice]
     partitions: _containers.RepeatedCompositeFieldContainer[_advice_pb2.PartitionLoad]
     servers: _containers.RepeatedCompositeFieldContainer[_advice_pb2.ServerLoad]
     spare: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, at_ms: _Optional[int] = ..., over_s: _Optional[float] = ..., advice: _Optional[_Iterable[_Union[_advice_pb2.Advice, _Mapping]]] = ..., partitions: _Optional[_Iterable[_Union[_advice_pb2.PartitionLoad, _Mapping]]] = ..., servers: _Optional[_Iterable[_Union[_advice_pb2.ServerLoad, _Mapping]]] = ..., spare: _Optional[_Iterable[str]] = ...) -> None: ...
+    silent: _containers.ScalarMap[str, str]
+    def __init__(self, at_ms: _Optional[int] = ..., over_s: _Optional[float] = ..., advice: _Optional[_Iterable[_Union[_advice_pb2.Advice, _Mapping]]] = ..., partitions: _Optional[_Iterable[_Union[_advice_pb2.PartitionLoad, _Mapping]]] = ..., servers: _Optional[_Iterable[_Union[_advice_pb2.ServerLoad, _Mapping]]] = ..., spare: _Optional[_Iterable[str]] = ..., silent: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class LogRequest(_message.Message):
     __slots__ = ("since_ms", "until_ms", "kinds", "page_size")

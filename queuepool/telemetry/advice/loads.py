@@ -74,7 +74,8 @@ class LoadHistory:
         for lost in self._servers.keys() - {(one.name, one.run_id) for one in answering}:
             del self._servers[lost]
         over_s = max(0.0, (seen.now_ms - self._began_ms) / 1000)
-        return Loads(over_s=over_s, places=loads, servers=servers, spare=seen.spare)
+        silent = {server.name: server.problem for server in seen.servers if server.problem}
+        return Loads(over_s=over_s, places=loads, servers=servers, spare=seen.spare, silent=silent)
 
     def _place(self, place: Place, state: PartitionState, now_ms: int) -> PlaceLoad:
         known = self._places.setdefault(place.partition, _OfPlace())

@@ -17,7 +17,7 @@ FOUND = Advice(
 )  # fmt: skip
 ADVISED = Advised(
     at_ms=7,
-    loads=replace(q.with_place(q.hot()), spare=("big",)),
+    loads=replace(q.with_place(q.hot()), spare=("big",), silent={"old": "TimeoutError"}),
     advice=(FOUND, replace(FOUND, kind=AdviceKind.HOT_GROUP, since_ms=None, partition=None)),
 )
 
@@ -43,3 +43,4 @@ def test_scripts_get_the_groups_by_name() -> None:
     assert hottest["groups"][0] == {"slot": 0, "group": "g0", "tenant": None, "share": 0.2}
     assert told["advice"][0]["kind"] == "hot-slots"
     assert told["spare_servers"] == ["big"]
+    assert told["silent_servers"] == {"old": "TimeoutError"}

@@ -78,7 +78,9 @@ def test_a_server_that_tells_no_time_or_restarted_is_not_judged_by_it() -> None:
     assert looked(servers=lambda look: (server(look, clustered=True),)).servers[0].cpu is None
     new = looked(servers=lambda look: (server(look, run_id=str(look)),)).servers[0]
     assert (new.cpu, new.calls) == (0.0, 0.0)
-    assert looked(servers=lambda look: (server(look, problem="away"),)).servers == ()
+    away = looked(servers=lambda look: (server(look, problem="away"),))
+    assert (away.servers, away.silent) == ((), {"main": "away"})
+    assert looked().silent == {}
 
 
 def test_other_pools_and_places_that_do_not_answer_are_left_out() -> None:
