@@ -14,6 +14,8 @@ from queuepool.settings.endpoints import Endpoint, files_for_tls
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
 
+_LONGEST = 2000  # characters of a refusal: its remedy comes last
+
 
 def connect(endpoint: Endpoint) -> QueuePoolClient:
     """Return a client, with its files from QUEUEPOOL_GRPC_CA, _CERT and _KEY."""
@@ -33,7 +35,7 @@ def translated(address: str) -> Iterator[None]:
     try:
         yield
     except grpc.RpcError as error:
-        code, details = error.code(), output.clean(error.details() or "")
+        code, details = error.code(), output.clean(error.details() or "", _LONGEST)
         away = code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
         if away:
             raise CommandError(
