@@ -151,6 +151,8 @@ def _leader(view: ClusterView) -> Any:
     if view.leader:
         text = f"led by {output.clean(view.leader)}, epoch {view.leader_epoch}"
         return output.styled(f"{text} (source: {view.source})", "dim")
+    if not view.leader_known:
+        return output.styled("the leader is unknown: its server does not answer", "yellow")
     return output.styled(
         "no coordinator leads: jobs run, worker counts stay the same (`queuepool coordinator`)",
         "yellow",

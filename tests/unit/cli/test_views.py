@@ -75,6 +75,16 @@ def test_the_table_tells_who_is_missing(capsys: pytest.CaptureFixture[str]) -> N
     assert "no coordinator leads" in text
 
 
+def test_a_leader_that_could_not_be_asked_for_is_not_one_to_start(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = drawn(view(row(problem="away"), leader="", known=False), 160, capsys)
+
+    assert "the leader is unknown: its server does not answer" in text
+    assert "no coordinator leads" not in text
+    assert "queuepool coordinator" not in text
+
+
 def test_a_narrow_terminal_keeps_what_matters(capsys: pytest.CaptureFixture[str]) -> None:
     text = drawn(view(row(owner="alpha:1", lease_ms=900, epoch=5)), 80, capsys)
 
