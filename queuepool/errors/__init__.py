@@ -114,12 +114,14 @@ class UnavailableError(QueuePoolError):
 
     Calling again with the same job ids is always safe: an id is accepted once. results: of an
     enqueue call, one per job consumed from the iterable, with its id; None for other calls.
-    UNCERTAIN: what its text says to a caller whose call may have been executed.
+    UNCERTAIN: what its text says to a caller whose call may have been executed. REJECTED: what it
+    says of a server that answers, but not to this user and password.
     """
 
     UNCERTAIN: ClassVar[str] = (
         "The call may or may not have been executed; repeating it with the same ids is safe."
     )
+    REJECTED: ClassVar[str] = "rejects the password"
     results: Any = None
 
     @property

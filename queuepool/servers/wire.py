@@ -46,6 +46,7 @@ _MISPLACED = (AskError, ClusterDownError, ReadOnlyError)
 _TRANSIENT = (*_MISPLACED, TryAgainError, NoScriptError)
 _REFUSING = frozenset((Refusal.UNSAVED, Refusal.ALONE))  # every write, before its first line
 _TRANSIENT_WORDS = _REFUSING | {"BUSY", "NOMASTERLINK"}
+_LOG_IN = f"Set the user and password in {SETTINGS}."
 # Not that nothing was written: an earlier attempt of the same call may have been
 _REFUSED = (
     "The server refuses every write now; `queuepool doctor` says why. Repeating the call with the "
@@ -133,7 +134,7 @@ def translate(name: str, error: Exception) -> QueuePoolError:
         return kind(f"{name} refused: {reason}. {remedy[0].upper()}{remedy[1:]}.")
     if isinstance(error, AuthenticationError):
         return UnavailableError(
-            f"{name}: {reason}. Nothing was written. Set the user and password in {SETTINGS}."
+            f"{name} {UnavailableError.REJECTED}: {reason}. Nothing was written. {_LOG_IN}"
         )
     if isinstance(error, FAILURES):
         ours = local_error(name, error)

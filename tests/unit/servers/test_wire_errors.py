@@ -59,6 +59,16 @@ def test_a_refusal_that_stays_names_its_remedy(line: str, remedy: str) -> None:
     assert remedy in str(error)
 
 
+def test_a_wrong_password_is_told_as_one_and_may_be_right_later() -> None:
+    error = wire.translate("h:1", refusal("WRONGPASS invalid username-password pair"))
+
+    assert isinstance(error, UnavailableError)
+    assert str(error) == (
+        "h:1 rejects the password: invalid username-password pair. Nothing was written. "
+        "Set the user and password in QUEUEPOOL_URL or QUEUEPOOL_SERVERS."
+    )
+
+
 def test_a_cluster_that_cannot_be_found_is_unavailable() -> None:
     error: QueuePoolError = wire.translate(
         "cluster", redis.exceptions.RedisClusterException("no reachable node")

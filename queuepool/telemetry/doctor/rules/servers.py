@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from queuepool.errors import UnavailableError
 from queuepool.models.doctor import Finding, ServerFigures, Severity
 from queuepool.telemetry.doctor.observed import Observed
 from queuepool.telemetry.doctor.rules.rule import HOUR_S, lasting, size
@@ -23,17 +24,27 @@ OWN_BYTES = 32 * 2**20
 
 
 def away(seen: Observed) -> Iterator[Finding]:
-    """Find servers that do not answer."""
+    """Find servers that do not answer, or not to this password."""
     for server in seen.servers:
-        if server.problem:
-            yield Finding(
-                kind="server-away",
-                severity=Severity.CRITICAL,
-                subject=f"server {server.name}",
-                what=f"it does not respond: {server.problem}",
-                meaning="its partitions stop and accept no jobs; stored jobs are kept",
-                remedy="queuepool check",
+        if not server.problem:
+            continue
+        what = f"it does not respond: {server.problem}"
+        meaning = "its partitions stop and accept no jobs; stored jobs are kept"
+        _, rejected, why = server.problem.partition(f" {UnavailableError.REJECTED}: ")
+        if rejected:
+            what = f"it {UnavailableError.REJECTED}: {why}"
+            meaning = (
+                "this process cannot see its partitions; processes with the right password are "
+                "not affected"
             )
+        yield Finding(
+            kind="server-away",
+            severity=Severity.CRITICAL,
+            subject=f"server {server.name}",
+            what=what,
+            meaning=meaning,
+            remedy="queuepool check",
+        )
 
 
 def memory(seen: Observed) -> Iterator[Finding]:

@@ -312,6 +312,18 @@ FAULTS: dict[str, tuple[Observed, Observed, str, str]] = {
 }
 
 
+def test_a_wrong_password_is_no_server_that_stopped() -> None:
+    cause = "host:1 rejects the password: invalid username-password pair. Set it in QUEUEPOOL_URL."
+
+    found = only(with_server(problem=cause))
+
+    assert found.what == (
+        "it rejects the password: invalid username-password pair. Set it in QUEUEPOOL_URL."
+    )
+    assert "right password are not affected" in found.meaning
+    assert "stop" not in found.meaning
+
+
 @pytest.mark.parametrize("case", FAULTS)
 def test_a_fault_is_named_with_its_remedy(case: str) -> None:
     faulty, _, subject, remedy = FAULTS[case]
