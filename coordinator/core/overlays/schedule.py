@@ -56,6 +56,17 @@ class Window:
             self._is_on(yesterday) and minute < self.end
         )
 
+    def is_over(self, now_ms: int) -> bool:
+        """Return whether it was on a single day, and cannot open again."""
+        if self.on is None:
+            return False
+        try:
+            here = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(self.zone)
+            last = self.on if self.begin < self.end else self.on + timedelta(days=1)
+        except (ValueError, OverflowError, OSError):  # a clock or a date that is far off
+            return False
+        return (here.date(), here.hour * 60 + here.minute) >= (last, self.end)
+
     def _is_on(self, day: date) -> bool:
         return day == self.on if self.on is not None else day.weekday() in self.days
 

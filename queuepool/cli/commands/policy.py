@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
@@ -17,6 +18,7 @@ from queuepool.cli.inspection.logged import me
 from queuepool.cli.inspection.pools import check_known, open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import Merge, ScalingRecords
+from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import ScalingRecord
 from queuepool.models.places import DEFAULT_POOL
@@ -97,6 +99,7 @@ def run_set(arguments: argparse.Namespace) -> Exit:
         if old != new:
             output.say(output.clean(f"{name}: {old} -> {new}", 500))
     _remark_on_bounds(before, after)
+    _remark_on_windows(before, after)
     return Exit.OK
 
 
@@ -112,6 +115,21 @@ def _remark_on_bounds(before: ScalingRecord, after: ScalingRecord) -> None:
                 f"{other} is not set: where that of the coordinator is {side} than {bound}, "
                 f"it is {bound} as well; `queuepool policy show` tells which are in force"
             )
+
+
+def _remark_on_windows(before: ScalingRecord, after: ScalingRecord) -> None:
+    """Say which windows of a schedule that was set cannot open again."""
+    text = after.values.get("schedule", "")
+    if not text or text == before.values.get("schedule"):
+        return
+    try:
+        windows = import_module(_RULES).parse({"schedule": text}).schedule
+    except InvalidInputError:  # a coordinator of a later release took it
+        return
+    now_ms = round(time.time() * 1000)
+    over = "; ".join(window.text for window in windows if window.is_over(now_ms))
+    if over:
+        output.remark(output.clean(f"in the past, so without effect: {over}", 500))
 
 
 def _changes(words: list[str]) -> dict[str, str]:

@@ -149,3 +149,14 @@ def test_one_who_sets_one_bound_of_the_workers_hears_what_becomes_of_the_other(
     assert shell.err == ""
     assert shell.run("policy", "set", "min_workers=", "max_workers=4") == Exit.OK
     assert "min_workers is not set: where that of the coordinator is higher than 4" in shell.err
+
+
+def test_one_who_sets_a_schedule_of_a_wrong_year_hears_that_it_is_over(shell: Shell) -> None:
+    past, next_one = "2025-11-27 07:45-12:00 Europe/Berlin times=3", "DAILY 07:00-09:00 floor=2"
+
+    assert shell.run("policy", "set", f"schedule={past}; {next_one}") == Exit.OK
+    assert shell.err == f"in the past, so without effect: {past}\n"
+    assert shell.run("policy", "set", "mode=hold") == Exit.OK
+    assert shell.err == ""
+    assert shell.run("policy", "set", f"schedule={next_one}") == Exit.OK
+    assert shell.err == ""

@@ -59,6 +59,27 @@ def test_days_may_be_listed_and_may_pass_the_end_of_the_week() -> None:
     assert on == [True, False, True, False, False, True, True]
 
 
+@pytest.mark.parametrize(
+    ("text", "moment", "over"),
+    [
+        ("2026-11-27 08:00-12:00 Asia/Seoul floor=3", "2026-11-27 02:59", False),
+        ("2026-11-27 08:00-12:00 Asia/Seoul floor=3", "2026-11-27 03:00", True),
+        ("2026-11-27 08:00-24:00 floor=3", "2026-11-27 23:59", False),
+        ("2026-11-27 08:00-24:00 floor=3", "2026-11-28 00:00", True),
+        ("2026-11-27 22:00-02:00 floor=3", "2026-11-28 01:59", False),
+        ("2026-11-27 22:00-02:00 floor=3", "2026-11-28 02:00", True),
+        ("2025-11-27 08:00-12:00 floor=3", "2026-11-27 09:00", True),
+        ("9999-12-31 22:00-02:00 floor=3", "2026-11-28 02:00", False),
+        ("FRI 08:00-12:00 floor=3", "2026-11-28 02:00", False),
+    ],
+)
+def test_only_a_window_of_a_date_is_over_at_some_time(text: str, moment: str, over: bool) -> None:
+    [window] = parse_windows(text, PROFILES)
+    at = datetime.fromisoformat(moment).replace(tzinfo=ZoneInfo("UTC"))
+
+    assert window.is_over(round(at.timestamp() * 1000)) is over
+
+
 def test_a_date_is_one_day() -> None:
     text = "2026-11-27 22:00-02:00 times=3"
 
