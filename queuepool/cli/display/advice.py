@@ -79,10 +79,12 @@ def show(advised: Advised) -> None:
     for line in (line for one in advised.advice for line in _of(one)):
         output.say(line)
     busiest = sorted(loads.places, key=lambda place: (-place.wanted, place.partition))
-    draw(PLACES, [_place_cells(place) for place in busiest[:_SHOWN]])
+    if busiest:
+        draw(PLACES, [_place_cells(place) for place in busiest[:_SHOWN]])
     if len(busiest) > _SHOWN:
         output.say(f"and {len(busiest) - _SHOWN} with less to do (--json has all)")
-    draw(SERVERS, [_server_cells(server) for server in loads.servers])
+    if loads.servers:
+        draw(SERVERS, [_server_cells(server) for server in loads.servers])
     for name in loads.spare:
         output.say(f"{_server(name)} has no partition")
 

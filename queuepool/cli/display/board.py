@@ -43,7 +43,7 @@ class Board:
         from rich.console import Group
 
         problems = [
-            output.styled(f"partition {row.name}: {output.clean(row.problem)}", "red")
+            output.styled(f"partition {row.name}: {output.clean(row.cause)}", "red")
             for row in view.rows
             if row.problem
         ]
@@ -209,7 +209,7 @@ def plain_line(view: ClusterView) -> str:
     parts = " ".join(f"p{row.name}:{row.backlog}/{row.workers}w{_mark(row)}" for row in view.rows)
     rates = [row.per_s for row in view.rows if row.per_s is not None and not row.problem]
     rate = f" {sum(rates):,.0f}/s" if rates else ""
-    problem = next((row.problem for row in view.rows if row.problem), "")
+    problem = next((row.cause for row in view.rows if row.problem), "")
     wrong = f" | {output.clean(problem, _REASON)}" if problem else ""
     wrong += " | no leader" if not view.leader and view.leader_known else ""
     return (

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from queuepool.errors import UnavailableError
 from queuepool.models import Eta, PartitionState
 from queuepool.models.cluster import Owner, has_work
 from queuepool.models.eta import Pace, Part, foretell, last_of, part_of
@@ -58,6 +59,11 @@ class PartitionRow:
     def name(self) -> str:
         """Return the name of the partition, or of its pool: 3, or 3/video."""
         return place_text(self.partition, self.pool)
+
+    @property
+    def cause(self) -> str:
+        """Return the problem without what it says to a caller who would repeat the call."""
+        return self.problem.removesuffix(UnavailableError.UNCERTAIN).rstrip()
 
     @property
     def without_consumer(self) -> bool:

@@ -83,7 +83,7 @@ def _answer(rows: Sequence[PartitionRow], jobs: Sequence[int], answer: Answer) -
     unread = [row for row in rows if row.problem]
     unowned = [row for row, left in zip(rows, jobs, strict=True) if left and not row.owned]
     if unread:
-        reason = f"{_names(unread)} cannot be read: {clean(unread[0].problem)}"
+        reason = f"{_names(unread)} cannot be read: {clean(unread[0].cause)}"
         return replace(answer, eta=None, reason=reason, complete=False)
     if unowned:
         has = "has" if len(unowned) == 1 else "have"

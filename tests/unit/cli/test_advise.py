@@ -42,6 +42,5 @@ def test_no_advice_is_given_about_a_server_that_does_not_answer(
     assert first == "server big does not answer: no advice for its partitions (queuepool check)"
     assert second == "    ConnectionError: refused"
     assert more[0] == "Nothing to change, by what was seen in 60 s."
-    assert alone[1].splitlines()[:2] == [first, second]
-    assert "Nothing to change" not in alone[1]
+    assert alone[1].splitlines() == [first, second]
     assert (alone[0], beside[0]) == (Exit.UNAVAILABLE, Exit.UNAVAILABLE)

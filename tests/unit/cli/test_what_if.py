@@ -13,6 +13,9 @@ from queuepool.cli.display.shadows import compared, in_short
 from queuepool.cli.display.sizes import parse_size
 from queuepool.cli.display.view import PartitionRow
 from queuepool.cli.display.what_if import with_most, with_rate
+from queuepool.errors import UnavailableError
+
+LOST = "server big: TimeoutError: no answer."
 
 
 def row(**more: Any) -> PartitionRow:
@@ -74,11 +77,11 @@ def test_jobs_that_nobody_runs_have_no_end(most: int | None) -> None:
 
 
 def test_a_server_that_does_not_answer_leaves_the_end_unknown() -> None:
-    lost = PartitionRow(partition=1, server="big", problem="server big: TimeoutError: no answer")
+    lost = PartitionRow(partition=1, server="big", problem=f"{LOST} {UnavailableError.UNCERTAIN}")
 
     now, limited = with_most([row(), lost], None), with_rate([row(), lost], "mail", 4.0, "at 4/s")
 
-    cause = "partition 1 cannot be read: server big: TimeoutError: no answer"
+    cause = f"partition 1 cannot be read: {LOST}"
     assert now.eta is None
     assert now.line() == f"now: an unknown number of jobs end at an unknown time: {cause}"
     assert (limited.eta, limited.reason, limited.complete) == (None, cause, False)
