@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from starlette.routing import Route
 from queuepool.models.eta import Eta, last_of, part_with, workers_within
 from queuepool.web.desk import Desk, RefusedError, fields, reason_of, sentence_of
 from queuepool.web.drawing import words
+from queuepool.web.live.board import name_of
 
 MODES = ("auto", "hold", "hold-up", "hold-down", "manual")
 PROFILES = ("", "quiet", "normal", "spike", "extreme")
@@ -109,9 +111,22 @@ def answers(look: Any, most: int) -> list[tuple[str, str, str, str]]:
             part_with(left, n, p.service_s)
             for p, left, n in zip(look.places, jobs, counts, strict=True)
         )
-        ends = last_of(parts) if jobs else None
-        found.append((case, words.count(sum(jobs)), words.count(sum(counts)), _range(ends)))
+        why = _unknown(look.places)
+        ends = f"unknown: {why}" if why else _range(last_of(parts) if jobs else None)
+        found.append((case, words.count(sum(jobs)), words.count(sum(counts)), ends))
     return found
+
+
+def _unknown(places: Sequence[Any]) -> str:
+    """Return why nobody knows when the jobs of all places end: who cannot be read, or is idle."""
+    for p in places:
+        if p.error or p.stale:
+            return f"partition {name_of(p)} cannot be read"
+    for p in places:
+        owned = p.HasField("owner") and p.owner.lease_remaining_ms > 0
+        if p.backlog + p.in_flight and not owned:
+            return f"partition {name_of(p)} has no owner"
+    return ""
 
 
 def _range(eta: Eta | None) -> str:

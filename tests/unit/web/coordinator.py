@@ -14,7 +14,9 @@ def state(number: int, **known: Any) -> partition_pb2.PartitionState:
     """Return a partition that is owned and idle, but for what is known of it."""
     known = {"backlog": 0, "observed_ms": 1_700_000_000_000} | known
     if known.pop("owned", True):
-        known["owner"] = partition_pb2.Owner(id=f"host:{number}", host="host", epoch=7)
+        known["owner"] = partition_pb2.Owner(
+            id=f"host:{number}", host="host", epoch=7, lease_remaining_ms=900
+        )
     workers = partition_pb2.Workers(target=8, running=8, busy=known.pop("busy", 0))
     return partition_pb2.PartitionState(
         partition=number, server="main", workers=workers, totals=partition_pb2.Totals(), **known

@@ -2,7 +2,6 @@
 
 import json
 import re
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -16,7 +15,7 @@ from queuepool.rpc.v1 import decision_pb2, limit_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.tasks.registry import Registry
 from queuepool.testing import run_jobs
-from queuepool.web.pages import groups, jobs, partition, scaling
+from queuepool.web.pages import groups, jobs, partition
 from tests.unit.web.conftest import OPERATOR, VIEWER, Browser, MakeSite, Site
 from tests.unit.web.coordinator import state
 from tests.waiting import wait_until
@@ -373,16 +372,6 @@ def test_what_if_foretells_with_more_workers(site: Site, operator: Browser) -> N
 
     assert "with at most 8 a partition" in few
     assert few.split("with at most")[1] != many.split("with at most")[1]
-
-
-def test_what_if_foretells_the_end_of_all_partitions_together() -> None:
-    draining = state(0, backlog=0, service_s=1.0, in_flight=8)
-    look = SimpleNamespace(places=[draining] * 64)
-
-    [(_, jobs_, workers, ends), _] = scaling.answers(look, 8)
-
-    assert (jobs_, workers) == ("512", "512")
-    assert ends == "5.4s to 9.7s"  # -log(1 - p^(1/512)), with p = 9 % and 97 %
 
 
 def test_limits_are_shown_set_and_paused(site: Site, operator: Browser) -> None:
