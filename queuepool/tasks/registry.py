@@ -37,6 +37,7 @@ from queuepool.tasks.options import (
     refuse_unknown,
     spelled_out,
 )
+from queuepool.tasks.sameness import is_same_function
 from queuepool.tasks.signature import Signature
 from queuepool.tasks.typed import (
     AsyncContextHandler,
@@ -222,7 +223,7 @@ class Registry:
     def add(self, task: Task) -> None:
         """Register a task. The same function (of a module imported twice) replaces itself."""
         known = self._tasks.get(task.name)
-        if known is not None and not _same(known.function, task.function):
+        if known is not None and not is_same_function(known.function, task.function):
             raise InvalidInputError(
                 f"two functions are registered as task {task.name!r}: {_where(known.function)} "
                 f"and {_where(task.function)}. Give one of them another name: @task(name=...)"
@@ -248,7 +249,7 @@ class Registry:
             return task
         if isinstance(task, TaskFunction):
             known = self._tasks.get(task.name)
-            if known is not None and _same(known.function, task.__wrapped__):
+            if known is not None and is_same_function(known.function, task.__wrapped__):
                 return task.name
         for known in self._tasks.values():
             if known.function is task:
@@ -274,19 +275,6 @@ def _run_by(function: Callable[..., Any]) -> tuple[Any, Any]:
 
 def _is_generator(function: Any) -> bool:
     return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
-
-
-def _same(a: Callable[..., Any], b: Callable[..., Any]) -> bool:
-    # `python -m app` imports app as __main__, and possibly again by its name.
-    code = getattr(a, "__code__", None)
-    other = getattr(b, "__code__", None)
-    if a is b or code is None or other is None:
-        return a is b
-    return (a.__qualname__, code.co_filename, code.co_firstlineno) == (
-        b.__qualname__,
-        other.co_filename,
-        other.co_firstlineno,
-    )
 
 
 def _where(function: Any) -> str:
