@@ -97,9 +97,9 @@ class QueuePool(Whereabouts, BasePool[Port]):
         its "start". on_conflict: "skip"; or, where the other one waits, its payload becomes this
         one ("replace") and its delay begins again ("debounce"): the answer is REPLACED. expires_s:
         it starts within this time, or never. limit: as for `@task`; instead of the task's, () for
-        none. spread: over how many slots the group is spread. tenant: turns go between tenants
-        first, then between the groups of each. pool: the worker pool that runs it, instead of the
-        task's. durability: instead of the configured one.
+        none. spread: over how many slots the group is spread; an id is accepted once with the same.
+        tenant: turns go between tenants first, then between the groups of each. pool: the worker
+        pool that runs it, instead of the task's. durability: instead of the configured one.
         Raises InvalidInputError, QueueFullError, NotConfirmedError (stored, but not as durable), or
         UnavailableError when the server did not answer within retry_for_s: the job may be in;
         enqueue it again with its id, `error.results[0].job_id`.
@@ -147,9 +147,9 @@ class QueuePool(Whereabouts, BasePool[Port]):
         task: jobs made by `task.job(...)`, of one or several tasks; or a task, and the items:
         payloads, or Job objects with options. partition_key: one for all, or a function of
         the payload; so is unique. spread: over how many slots the group is spread, so that as many
-        processes run it, in no order. wait_when_full_s: how long to wait for room in a full
-        partition before raising QueueFullError; its `results`, and UnavailableError's, have every
-        consumed job.
+        processes run it, in no order; a job_id is accepted once with the same spread.
+        wait_when_full_s: how long to wait for room in a full partition before raising
+        QueueFullError; its `results`, and UnavailableError's, have every consumed job.
         results: "failures" keeps only those of jobs that were not newly enqueued, in little memory.
         durability: instead of the pool's; thousands of jobs are confirmed together. then: an After,
         whose job runs when all these have ended; the results have the `batch`. into: a running

@@ -163,6 +163,7 @@ def _run(arguments: argparse.Namespace, tally: Tally) -> Exit:
         started = time.monotonic()
         group = pool.group(key_of(arguments.key), tenant=arguments.tenant)
         before = group.status()
+        row_ids.refuse_another_spread(arguments.spread, before, arguments.key)
         with open_rows(arguments.file) as lines, _progress(total) as advance:
             read = read_rows(lines, form, arguments.delimiter)
             rows = checked(read, check, id_of, unique_of, arguments.skip)
@@ -170,7 +171,7 @@ def _run(arguments: argparse.Namespace, tally: Tally) -> Exit:
         summary = _summary(arguments, group, tally, time.monotonic() - started)
         if not arguments.json:
             output.remark(
-                f"{tally.accepted:,} jobs enqueued to partition {group.partition.number} "
+                f"{tally.accepted:,} jobs enqueued to {_where(summary)} "
                 f"in {summary['enqueue_seconds']:.1f} s"
             )
             _remark_on_conflicts(tally)
@@ -192,7 +193,8 @@ def _summary(
         "file": arguments.file,
         "task": arguments.task,
         "key": arguments.key,
-        "partition": group.partition.number,
+        "partition": group.partition.number if arguments.spread == 1 else None,
+        "spread": arguments.spread,
         "rows": tally.rows,
         "enqueued": tally.accepted,
         "duplicates": tally.duplicates,
@@ -200,6 +202,11 @@ def _summary(
         "replaced": tally.replaced,
         "enqueue_seconds": round(seconds, 3),
     }
+
+
+def _where(summary: dict[str, Any]) -> str:
+    one: int | None = summary["partition"]
+    return f"{summary['spread']} slots" if one is None else f"partition {one}"
 
 
 def _wait(

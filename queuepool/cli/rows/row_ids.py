@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
+from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.rows.rows import Payload, RowError, value_of
 from queuepool.errors import InvalidInputError
-from queuepool.errors.escaping import shown
+from queuepool.errors.escaping import shown, typed
+from queuepool.models import GroupStatus
 from queuepool.protocol import ids
 
 _BYTES = 9  # of an id, besides its slot
@@ -35,6 +37,23 @@ class Target:
     key: bytes
     slot: int
     tenant: bytes = b""
+
+
+def refuse_another_spread(spread: int, before: GroupStatus, key: str) -> None:
+    """Raise CommandError if the group's jobs are spread over other slots, which know their ids.
+
+    spread: of this command. before: the group's totals; of a forgotten one nothing is known.
+    """
+    if not before.total or before.spread == spread:
+        return
+    how, use = f"spread over {before.spread} slots", f"use --spread {before.spread}"
+    if before.spread == 1:
+        how, use = "not spread", "leave out --spread"
+    raise CommandError(
+        f"group {typed(key)} has {before.total:,} jobs, {how}: with --spread {spread}, rows that "
+        f"it has may be added twice. Nothing was enqueued; {use}, or another key",
+        Exit.USAGE,
+    )
 
 
 def by_column(column: str, target: Target) -> RowId:

@@ -205,3 +205,29 @@ def test_the_id_of_a_row_is_enough_to_find_its_job(
 
     assert hinted_slot(job_id) == slot
     assert pool.status(job_id).state is JobState.READY
+
+
+@pytest.mark.parametrize(("first", "then"), [(1, 2), (4, 1), (4, 2), (2, 3)])
+def test_a_group_is_not_given_rows_with_another_spread(
+    shell: Shell, pool: QueuePool, first: int, then: int
+) -> None:
+    write("rows.csv", ROWS)
+    words = ("bulk", "rows.csv", "--task", "t", "--key", KEY)
+    assert [bulk(shell, "--spread", str(first)) for _ in range(2)] == [700, 0]
+
+    assert shell.run(*words, "--spread", str(then)) == Exit.USAGE
+
+    assert "has 700 jobs" in shell.err
+    assert ("leave out --spread" if first == 1 else f"use --spread {first}") in shell.err
+    status = pool.group(KEY).status()
+    assert (status.total, status.spread) == (700, first)
+
+
+def test_jobs_of_a_spread_group_are_in_several_slots(shell: Shell, pool: QueuePool) -> None:
+    write("rows.csv", ROWS)
+    words = ("bulk", "rows.csv", "--task", "t", "--spread", "2", "--key")
+
+    assert shell.run(*words, "told") == Exit.OK
+    assert "700 jobs enqueued to 2 slots in" in shell.err
+    assert shell.run(*words, "listed", "--json") == Exit.OK
+    assert (shell.lines[0]["partition"], shell.lines[0]["spread"]) == (None, 2)
