@@ -211,6 +211,8 @@ class Runner:
         if convert is not None:
             arguments = convert(arguments)
         if task.context_parameter is not None:
+            if task.context_parameter in arguments:
+                task.signature.refuse_context()
             timeout_s = attempt.timeout_s
             deadline = None if timeout_s is None else attempt.started_s + timeout_s
             arguments[task.context_parameter] = RunContext(

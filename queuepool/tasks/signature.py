@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from inspect import Parameter
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -102,7 +102,12 @@ class Signature:
 
     def takes(self, name: str) -> bool:
         """Return whether a payload may have a field of this name."""
-        return self._any_name or name in self.names
+        return name in self.names or (self._any_name and name != self.context)
+
+    def refuse_context(self) -> NoReturn:
+        """Raise TypeError for a field that is named as the context, as a call does for others."""
+        name = getattr(self._function, "__qualname__", self._task)
+        raise TypeError(f"{name}() got an unexpected keyword argument {self.context!r}")
 
     def default_of(self, name: str) -> Any:
         """Return what the function takes for a field that is left out, None if it has nothing."""
@@ -174,7 +179,8 @@ class Signature:
         problems = []
         if missing := self._needed - keys:
             problems.append(f"misses {_listed(missing)}")
-        if not self._any_name and (unknown := keys - self.names):
+        unknown = keys & {self.context} if self._any_name else keys - self.names
+        if unknown:
             problems.append(f"has no {_listed(unknown)}")
         if problems:
             takes = _listed(self._parameters) if self._parameters else "none"

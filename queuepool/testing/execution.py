@@ -192,6 +192,8 @@ def _call(
     if task.signature.convert is not None:
         arguments = task.signature.convert(arguments)
     if task.context_parameter is not None:
+        if task.context_parameter in arguments:
+            task.signature.refuse_context()
         arguments[task.context_parameter] = context
     if not task.is_async:
         return task.function(**arguments)

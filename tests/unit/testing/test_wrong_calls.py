@@ -46,3 +46,20 @@ def test_an_async_iterable_is_refused_with_the_remedy(
 
     with pytest.raises(InvalidInputError, match="takes no async iterable: collect"):
         asyncio.run(enqueue((see, items()) if named else (items(),)))
+
+
+def test_a_field_with_the_name_of_the_context_is_an_unknown_argument(
+    pool: MemoryPool, registry: Registry
+) -> None:
+    @registry.task(max_attempts=1)
+    def tell(ctx: JobContext, **others: object) -> None: ...
+
+    pool.enqueue("later", {"ctx": 5}, partition_key=KEY)  # by a producer without the task
+    registry.task(name="later", max_attempts=1)(tell)
+
+    with pytest.raises(InvalidInputError, match="task 'tell' has no 'ctx'"):
+        pool.enqueue(tell, {"ctx": 5, "other": 6}, partition_key=KEY)
+    (ended,) = run_jobs(pool).ended
+    assert ended.error is not None
+    assert (ended.error.reason, ended.error.type) == ("failed", "TypeError")
+    assert "tell() got an unexpected keyword argument 'ctx'" in ended.error.message

@@ -44,11 +44,15 @@ def test_the_context_tells_all_about_the_job(bench: Bench) -> None:
 def test_a_payload_cannot_pass_itself_off_as_the_context(bench: Bench) -> None:
     seen: list[object] = []
 
-    def handler(ctx: JobContext) -> None:
+    def handler(ctx: JobContext, **others: object) -> None:
         seen.append(ctx.job_id)
 
-    assert bench.run(handler, {"ctx": {"job_id": "forged"}}).end is End.DONE
-    assert seen == ["job-1"]
+    outcome = bench.run(handler, {"ctx": {"job_id": "forged"}})
+
+    assert outcome.end is End.RETRY
+    assert error_of(outcome)["type"] == "TypeError"
+    assert "handler() got an unexpected keyword argument 'ctx'" in error_of(outcome)["message"]
+    assert seen == []
 
 
 def test_without_a_timeout_there_is_no_deadline(bench: Bench) -> None:
