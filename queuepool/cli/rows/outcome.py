@@ -51,7 +51,9 @@ def report(summary: dict[str, Any], group: TaskGroup, tenant: str | None, *, as_
     else:
         rate = summary["enqueued"] / max(summary["seconds"], 0.001)
         no_longer_kept = "".join(
-            f", {summary[name]:,} {name}" for name in ("evicted", "discarded") if summary[name]
+            f", {summary[name]:,} {name}"
+            for name in ("evicted", "discarded", "expired")
+            if summary[name]
         )
         output.say(
             f"{summary['done']:,} done, {summary['dead']:,} dead{no_longer_kept}, "
