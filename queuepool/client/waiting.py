@@ -30,7 +30,8 @@ def wait_for(
     """Look, with pauses that grow, until what is seen has ended; return it.
 
     timeout_s: None for no limit. left: describes what has not ended by then, for the error.
-    Raises WaitTimeoutError; InvalidInputError for an invalid timeout.
+    The last look is at the deadline. Raises WaitTimeoutError; InvalidInputError for an invalid
+    timeout.
     """
     deadline_s = math.inf
     if timeout_s is not None:
@@ -40,9 +41,10 @@ def wait_for(
         seen = yield from _until(deadline_s, look())
         if has_ended(seen):
             return seen
-        if monotonic() + pause_s > deadline_s:
+        rest_s = deadline_s - monotonic()
+        if rest_s <= 0:
             raise WaitTimeoutError(f"after {timeout_s:g} s, {left(seen)}")
-        yield Pause(pause_s)
+        yield Pause(min(pause_s, rest_s))
         pause_s = min(_LONGEST_PAUSE_S, pause_s * _GROWTH)
 
 

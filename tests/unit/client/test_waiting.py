@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from queuepool import AsyncQueuePool, PoolConfig, QueuePool, UnavailableError
+from queuepool import AsyncQueuePool, PoolConfig, QueuePool, UnavailableError, WaitTimeoutError
 from queuepool.client import waiting
+from queuepool.client.effects import Pause, Steps
 from queuepool.routing.topology import Topology
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer
@@ -108,3 +109,32 @@ def test_a_connection_that_broke_is_bridged_whatever_the_time(
 
     assert pool.group("k").wait(timeout_s=0.0).left == 0
     assert server.unanswered == 1
+
+
+@pytest.mark.parametrize("time", [0.0, 0.004, 0.3, 1.0, 7.3])
+@pytest.mark.parametrize("ends", [True, False])
+def test_the_last_look_is_at_the_deadline(
+    monkeypatch: pytest.MonkeyPatch, time: float, ends: bool
+) -> None:
+    now = [100.0]
+    looks: list[float] = []
+    monkeypatch.setattr(waiting, "monotonic", lambda: now[0])
+
+    def look() -> Steps[bool]:
+        yield from ()
+        looks.append(now[0] - 100.0)
+        return ends and looks[-1] > time - 1e-9
+
+    def wait() -> None:
+        steps = waiting.wait_for(look, time, has_ended=bool, left=lambda _seen: "it runs")
+        for pause in steps:
+            assert isinstance(pause, Pause)
+            now[0] += pause.seconds
+
+    if ends:
+        wait()
+    else:
+        with pytest.raises(WaitTimeoutError, match=f"after {time:g} s, it runs"):
+            wait()
+    assert looks[-1] == pytest.approx(time)
+    assert looks == sorted(set(looks))
