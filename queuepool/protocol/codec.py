@@ -32,7 +32,7 @@ from queuepool.errors import (
 from queuepool.errors.escaping import shown
 from queuepool.errors.jobs import BadResultError
 from queuepool.models import ErrorRecord
-from queuepool.protocol.lossless import find_lost, is_deeper
+from queuepool.protocol.lossless import find_lost, find_lost_name, is_deeper
 from queuepool.protocol.models import plain_model
 from queuepool.protocol.unreadable import UNREADABLE
 from queuepool.routing.slots import MAX_GROUP_BYTES
@@ -139,6 +139,12 @@ def encode_envelope(
     if len(envelope) > limit:
         raise PayloadTooLargeError(size=len(envelope), limit=limit)
     return envelope
+
+
+def refuse_lost_names(task: str, payload: Mapping[Any, Any]) -> None:
+    """Raise InvalidInputError for keys of a payload of which JSON would keep only one."""
+    if odd := find_lost_name(payload):
+        raise InvalidInputError(f"the payload of task {shown(task)} is not JSON: {odd}")
 
 
 def beginning_of(task: str) -> bytes:

@@ -1,23 +1,29 @@
 """Finds what JSON cannot express before it is stored. Pure.
 
-Unbounded depth, NaN, infinity, and times whose offset from UTC has seconds, as of zones before they
-had standard time: the encoder rounds it to minutes, which would be another moment.
+Unbounded depth, NaN, infinity, keys such as 1 and "1", which are one in JSON, and times whose
+offset from UTC has seconds, as of zones before they had standard time: the encoder rounds it to
+minutes, which would be another moment.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from datetime import datetime, time
 from typing import Any
 
 import msgspec
 
+from queuepool.errors.escaping import shown
 from queuepool.protocol.models import plain_model
 
 _WITHOUT_FLOATS = frozenset((str, int, bool, type(None), bytes))
+_TEXTS = frozenset((str,))
 _HOLDERS = frozenset((dict, list, tuple))
 _OFFSET = re.compile(rb':\d\d(?:\.\d{1,6})?[+-]\d\d:\d\d"')
+# Keys that end in a digit, as numbers do, nan and inf: one or two looks at the end of each key.
+_ODD_KEYS = re.compile(rb'":(?<=[0-9nf]":)(?:(?<=[0-9]":)|(?<=nan":|inf":))')
 _MAX_STEPS = 16  # of the way to a value, shown in an error
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -47,18 +53,12 @@ def find_lost(value: Any, document: bytes, named: bool = True) -> str | None:
 
     The encoder writes NaN as null, which would be read as None, and as a key as "nan". Flat values
     of plain types are told by these; of others, documents without a sign of such things cost no
-    look at the value. named: the outermost keys are names of arguments, thus texts.
+    look at the value. named: the outermost keys are names of arguments; see find_lost_name.
     """
-    if (
-        type(value) is dict
-        and _WITHOUT_FLOATS.issuperset(map(type, value.values()))
-        and (named or _lost_key(value) is None)
-    ):
-        return None
-    find = document.find  # `in` takes twice as long
-    signed = find(b"+") >= 0 or find(b"-") >= 0
-    odd = find(b"null") >= 0 or find(b'nan":') >= 0 or find(b'inf":') >= 0
-    if not odd and not (signed and _OFFSET.search(document)):
+    if type(value) is dict and _WITHOUT_FLOATS.issuperset(map(type, value.values())):
+        if named or _lost_key(value) is None:
+            return None
+    elif not _has_signs(document):
         return None
     waiting: list[Place] = [((value,), None, None)]
     for place in waiting:  # it grows
@@ -77,14 +77,38 @@ def find_lost(value: Any, document: bytes, named: bool = True) -> str | None:
     return None
 
 
+def _has_signs(document: bytes) -> bool:
+    find = document.find  # `in` takes twice as long
+    if find(b"null") >= 0 or _ODD_KEYS.search(document):
+        return True
+    signed = find(b"+") >= 0 or find(b"-") >= 0
+    return signed and _OFFSET.search(document) is not None
+
+
+def find_lost_name(payload: Mapping[Any, Any]) -> str | None:
+    """Return what JSON does not say of a payload's own keys, and what to do; None: nothing."""
+    why = _lost_key(payload if type(payload) is dict else dict(payload))
+    return f"it has a key that {why}" if why else None
+
+
 def _opened(value: Any) -> Any:
     return msgspec.to_builtins(value, builtin_types=(datetime, time), enc_hook=plain_model)
 
 
 def _lost_key(holder: Any) -> str | None:
-    if type(holder) is not dict or _WITHOUT_FLOATS.issuperset(map(type, holder)):
+    if type(holder) is not dict or _TEXTS.issuperset(map(type, holder)):
         return None
-    return next(filter(None, map(_why_lost, holder)), None)
+    return next(filter(None, map(_why_lost, holder)), None) or _why_one(holder)
+
+
+def _why_one(holder: dict[Any, Any]) -> str | None:
+    """Return why one of two keys is lost: they differ, but not as the texts that JSON has."""
+    document = msgspec.json.encode(dict.fromkeys(holder))
+    if len(msgspec.json.decode(document)) == len(holder):
+        return None
+    texts = [next(iter(msgspec.json.decode(msgspec.json.encode({key: None})))) for key in holder]
+    text = next(text for text in texts if texts.count(text) > 1)
+    return f"is {shown(text)} in JSON, as another of its keys is; use texts that differ as keys"
 
 
 def _why_lost(value: Any) -> str | None:

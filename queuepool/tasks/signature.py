@@ -21,6 +21,7 @@ import msgspec
 
 from queuepool.errors import BadPayloadError, InvalidInputError
 from queuepool.errors.escaping import shown
+from queuepool.protocol.codec import refuse_lost_names
 from queuepool.tasks import conversion
 from queuepool.tasks.annotations import Annotations, Argument, context_parameter, is_for_context
 
@@ -142,6 +143,8 @@ class Signature:
         keys = payload.keys()
         if keys != self.names:
             self._check_names(keys)
+            if self._any_name:
+                refuse_lost_names(self._task, payload)
         if self._special is None:
             self._prepare()
         if self._decoder is not None:
