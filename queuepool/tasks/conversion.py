@@ -25,6 +25,7 @@ from typing import Any, Optional
 import msgspec
 
 from queuepool.errors import JobError
+from queuepool.tasks.aliases import names_to_read_by
 
 Convert = Callable[[Any], Any]
 NO_MISMATCH = (JobError, MemoryError)  # whatever else the code of a type raises is one
@@ -197,9 +198,7 @@ def by_pydantic(annotation: Any) -> Convert:
     if not getattr(adapter, "pydantic_complete", True):
         adapter.rebuild(raise_errors=True)  # now, not with the first job
     # Models are sent with their field names, regardless of aliases.
-    names: dict[str, Any] = (
-        {"by_name": True, "by_alias": True} if _number(VERSION) >= (2, 11) else {}
-    )
+    names: dict[str, Any] = names_to_read_by(annotation) if _number(VERSION) >= (2, 11) else {}
 
     def convert(value: Any) -> Any:
         return adapter.validate_json(msgspec.json.encode(value), **names)
