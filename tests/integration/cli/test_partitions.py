@@ -12,6 +12,7 @@ import pytest
 from coordinator.loop.moving import Mover
 from queuepool import PoolConfig, QueuePool
 from queuepool.cli.exits import Exit
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.partitions.route import Leave
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build, single
@@ -53,6 +54,15 @@ def set_to(shell: Shell, count: int, *more: str) -> dict[str, object]:
     )
     found: dict[str, object] = shell.lines[-1]
     return found
+
+
+def take(app: QueuePool, number: int) -> tuple[OwnedPartition, own.Claims]:
+    """Claim a job of a partition, as its owner."""
+    owned = app.partition(number).acquire(lease_s=60)
+    assert not isinstance(owned, own.Held)
+    claims = w.claim(owned, 1)
+    assert claims.taken == 1
+    return owned, claims
 
 
 @pytest.mark.slow
@@ -136,23 +146,25 @@ def test_a_move_that_nobody_takes_up_is_taken_back(
 def test_a_second_move_is_refused_and_an_abort_goes_back(
     commands: Shell, app: QueuePool, make_pool: MakePool
 ) -> None:
-    key = "import-42"  # of partition 1
-    app.enqueue_many("note", ({"key": key, "n": n} for n in range(9)), partition_key=key)
-    owned = app.partition(1).acquire(lease_s=60)
-    assert not isinstance(owned, own.Held)
-    claims = w.claim(owned, 1)
+    stays, goes = "import-42", "import-3"  # both of partition 1
+    app.enqueue_many("note", ({"key": stays, "n": n} for n in range(9)), partition_key=stays)
+    at_1 = take(app, 1)
+    app.enqueue("note", {"key": goes, "n": 0}, partition_key=goes)
     with leading(make_pool):
         assert commands.run("partitions", "set", "1") == Exit.OK, commands.err
         assert commands.run("partitions", "set", "8") == Exit.FAILED
         assert "is running" in commands.err
+        wait_until(lambda: app.partition(0).observe().jobs, 30)
+        at_0 = take(app, 0)  # so that its slot cannot go back, nor the one of the other job go
         assert commands.run("moves", "abort") == Exit.OK
         assert "reverting the move from 2 to 1 partition" in commands.out
         assert commands.run("partitions", "set", "8") == Exit.FAILED
         assert "a move from 2 to 1 partition was aborted and is being reverted" in commands.err
-        w.finish(owned, claims)
+        for owned, claims in (at_0, at_1):
+            w.finish(owned, claims)
         assert commands.run("moves", "watch", "--interval", "0.05s") == Exit.OK
         assert commands.out.endswith("2 partitions; the last move was aborted\n")
-    assert app.partition(1).group(key.encode()).left == 8
+    assert app.partition(1).group(stays.encode()).left == 8
 
 
 def test_new_partitions_are_placed_on_a_server(

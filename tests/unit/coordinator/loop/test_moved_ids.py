@@ -185,7 +185,7 @@ def test_a_delivery_of_an_outbox_that_comes_again_is_known_where_its_slots_were(
             outbox.add(connection, "t", {"key": key, "n": 0}, partition_key=key)
     relay = Relay(queue.pool(), database)
     with monkeypatch.context() as patched:  # the relay dies before it deletes the rows
-        patched.setattr(relay, "_delete", lambda _numbers: None)
+        patched.setattr(relay._numbers, "delete", lambda _numbers: None)
         assert relay.look().moved == len(KEYS)
     assert queue.run_all() == {key: [0] for key in KEYS}
     queue.ask(4, on="big")
