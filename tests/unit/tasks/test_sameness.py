@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import operator
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -57,6 +58,57 @@ TASKS = {
 for name, function in TASKS.items():
     registry.task(name=name)(function)
 """
+
+CHANGING = """
+import enum, functools, random, threading, time, uuid
+from queuepool import Registry
+
+registry = Registry() if "registry" not in globals() else registry
+
+class Kind(enum.Enum):
+    ROW = 1
+
+class Client:
+    def __init__(self):
+        self.lock, self.began_s, self.calls = threading.Lock(), time.monotonic(), []
+
+class Counted:
+    def __init__(self, f):
+        functools.update_wrapper(self, f)
+        self.f, self.calls = f, random.random()
+    def __call__(self):
+        self.calls += 1
+
+def load(): ...
+
+HELD = {
+    "time": time.time_ns(), "id": uuid.uuid4(), "client": Client(), "lock": threading.Lock(),
+    "enum": {Kind.ROW: Kind.ROW}, "set": frozenset([Kind.ROW]), "nan": float("nan"),
+    "objects": {Client()}, "clients": [Client()] * random.randint(1, 9), "object": object(),
+}
+TASKS = {name: holding(value)(load) for name, value in HELD.items()}
+TASKS |= {"counted": Counted(load), "tried": holding(Counted)(Counted(load)), "at": Client()}
+TASKS["at"] = holding(TASKS["at"].__init__)(load)
+for name, function in TASKS.items():
+    registry.task(name=name)(function)
+"""
+
+
+def holding(value: Any) -> Callable[..., Any]:
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return f(value, *args, **kwargs)
+
+        return wrapper
+
+    return decorate
+
+
+def of_text(text: str) -> Any:
+    names: dict[str, Any] = {}
+    exec(f"def load(): return {text}", names)
+    return names["load"]
 
 
 def traced(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,6 +174,10 @@ def in_file(path: Path, name: str) -> Any:
         (Sender.list, Other.list),
         (functools.lru_cache(mail), functools.lru_cache(pay)),
         (functools.partial(mail), functools.partial(pay)),
+        (holding(1)(mail), holding(2)(mail)),
+        (holding(Sender("a"))(mail), holding(Sender("b"))(mail)),
+        (holding(operator.itemgetter("a"))(mail), holding(operator.itemgetter("b"))(mail)),
+        (of_text("1"), of_text("2")),
     ],
 )
 def test_two_functions_of_one_place_are_told_apart(one: Any, other: Any) -> None:
@@ -155,6 +211,29 @@ def test_a_module_that_is_imported_twice_or_reloaded_has_the_same_tasks(
         first.registry.task(name="load")(first.factory("orders"))
     with pytest.raises(InvalidInputError, match="two functions"):
         first.registry.task(name="load")(first.factory("customers", fields=("b",)))
+
+
+def test_what_a_second_import_holds_may_differ_from_what_the_first_one_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "app_of_clients.py"
+    path.write_text(CHANGING)
+    spec, first = in_file(path, "app_of_clients")
+    first.holding = holding  # of a module that is not imported again
+    monkeypatch.setitem(sys.modules, "app_of_clients", first)
+    spec.loader.exec_module(first)
+    spec, second = in_file(path, "main_of_clients")
+    second.holding, second.registry = holding, first.registry
+    monkeypatch.setitem(sys.modules, "main_of_clients", second)
+
+    spec.loader.exec_module(second)
+    assert {task.name: task.function for task in first.registry} == second.TASKS
+
+    spec.loader.exec_module(second)  # as a reload
+    assert {task.name: task.function for task in first.registry} == second.TASKS
+    for name, function in (("time", holding(7)(second.load)), ("counted", second.Counted(mail))):
+        with pytest.raises(InvalidInputError, match="two functions"):
+            second.registry.task(name=name)(function)
 
 
 def test_what_a_function_holds_may_refer_to_itself_or_refuse_a_comparison() -> None:
