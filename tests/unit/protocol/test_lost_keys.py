@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Any
 
@@ -15,6 +15,7 @@ from queuepool.protocol import codec
 from queuepool.testing import MemoryPool
 
 TWICE: Any = {1: "a", "1": "b"}
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -24,6 +25,16 @@ class Held:
 
 class Kind(Enum):
     NEW = "new"
+
+
+@dataclass
+class Odd:
+    text: str
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def encoded(payload: dict[Any, Any]) -> bytes:
@@ -39,6 +50,12 @@ def encoded(payload: dict[Any, Any]) -> bytes:
         ([1.5, {"a": 1, 2.5: 2, "2.5": 3}], r"counts\[1\] has a key that is '2.5' in JSON"),
         ({date(2026, 1, 1): 1, "2026-01-01": 2}, "counts has a key that is '2026-01-01'"),
         ({-7: None, "-7": True}, "counts has a key that is '-7'"),
+        ({Kind.NEW: 1, "new": 2}, "counts has a key that is 'new'"),
+        (
+            Held({MOMENT: 1, MOMENT.isoformat()[:-6] + "Z": 2}),
+            r"counts\.counts has a key that is '2",
+        ),
+        (((), {b"a": 1, "YQ==": 2}), r"counts\[1\] has a key that is 'YQ=='"),
     ],
 )
 def test_two_keys_that_are_one_in_json_are_refused(value: Any, said: str) -> None:
@@ -62,6 +79,7 @@ def test_so_are_those_of_a_result(result: Any) -> None:
         {"line1": "a", "line2": {"1": "b", "01": "c"}},
         {Kind.NEW: 1, "old": 2},
         {1: {"1": {1: 2}}},
+        {"at": MOMENT, MOMENT: [None, 10**30, Odd("a")]},
         'text": 1, "1": 2',
     ],
 )
