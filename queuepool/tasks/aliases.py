@@ -4,8 +4,8 @@
         id: int = Field(alias="external_id")
         external_id: int = Field(alias="id")
 
-Models are sent with the names of their fields, and other producers may use aliases. Where the two
-contradict each other, only the names by which the model itself is sent are read.
+Models are sent with the names of their fields, unless they have serialize_by_alias, and other
+producers may use either. Where the two contradict each other, only names are read.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from typing import Any
 
 
 def names_to_read_by(annotation: Any) -> dict[str, bool]:
-    """Return by which names the fields of an annotation's models are validated."""
-    contradicting = [kind for kind in _models_in(annotation) if _contradicts_itself(kind)]
-    if not contradicting:
-        return {"by_name": True, "by_alias": True}
-    by_alias = any(getattr(k, "model_config", {}).get("serialize_by_alias") for k in contradicting)
-    return {"by_name": not by_alias, "by_alias": by_alias}
+    """Return by which names the fields of an annotation's models are validated.
+
+    Where both are allowed, pydantic prefers aliases.
+    """
+    return {"by_name": True, "by_alias": not any(map(_contradicts_itself, _models_in(annotation)))}
 
 
 def _models_in(annotation: Any) -> Iterator[Any]:
@@ -43,9 +42,12 @@ def _fields_of(kind: Any) -> dict[str, Any]:
 
 
 def _contradicts_itself(kind: Any) -> bool:
+    """Return whether an alias of a field is the name by which another one is sent."""
     fields = _fields_of(kind)
+    by_alias = getattr(kind, "model_config", {}).get("serialize_by_alias")
+    sent = {n: (by_alias and field.serialization_alias) or n for n, field in fields.items()}
     return any(
-        alias != name and alias in fields
+        alias != sent[name] and alias in sent.values()
         for name, field in fields.items()
         for alias in _texts_of(field.validation_alias)
     )

@@ -27,6 +27,15 @@ class ByAlias(Item):
     model_config = pydantic.ConfigDict(serialize_by_alias=True)
 
 
+class TakenByAlias(Taken):
+    model_config = pydantic.ConfigDict(serialize_by_alias=True)  # it has none to be sent with
+
+
+class Parcel(pydantic.BaseModel):
+    number: int = pydantic.Field(alias="parcelNumber")
+    first: ByAlias
+
+
 class Order(pydantic.BaseModel):
     lines: list[Item]
     first: Item | None = None
@@ -46,6 +55,8 @@ SENT = Item(external_id=1, id=2)
         (Item, SENT),
         (Taken, Taken.model_validate({"external_id": 1, "their_id": 2})),
         (ByAlias, ByAlias(external_id=1, id=2)),
+        (TakenByAlias, TakenByAlias.model_validate({"external_id": 1, "their_id": 2})),
+        (Parcel, Parcel(parcelNumber=3, first=ByAlias(external_id=1, id=2))),
         (list[Item], [SENT]),
         (dict[str, Item | None], {"a": SENT, "b": None}),
         (Order, Order(lines=[SENT], first=SENT, parent=Order(lines=[SENT]))),
