@@ -352,6 +352,32 @@ def test_rows_keep_their_order_when_a_delivery_is_refused_and_tried_row_by_row(s
     assert shop.space.ids(0) == ids
 
 
+def test_only_the_pool_of_a_delivery_gets_new_numbers_with_it(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its partition was not asked whether it has deliveries of other pools."""
+    shop.fill(0)
+    relay = shop.relay()
+    [waits] = shop.add(shop.keys[0])
+    shop.outbox.add(shop.connection, "t", {}, partition_key=shop.keys[0], pool="video")
+    shop.connection.commit()
+
+    def dies(_self: Numbers, _numbers: list[int]) -> None:
+        raise UnavailableError("killed")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Numbers, "delete", dies)
+        with pytest.raises(UnavailableError, match="killed"):
+            relay.look()
+    shop.move(0, to=1)
+    shop.pool.route.follow()
+    found = looks(relay)
+
+    assert found.kept == 0
+    assert shop.space.ids(1) == [waits]
+    assert [place.name for place in shop.pool.places()] == ["0", "0/video", "1"]
+
+
 def test_none_is_lost_when_two_partitions_exchange_slots_during_a_look(shop: Shop) -> None:
     there = [n for n in range(99) if shop.pool.group(f"k{n}").partition.number == 0]
     moves, stays = (f"k{n}" for n in there[:2])
