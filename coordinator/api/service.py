@@ -52,7 +52,7 @@ class StatusService(StreamCalls):
             cluster_pb2.Cluster(
                 stage=info.keyspace.stage,
                 queue=info.keyspace.queue,
-                leader=self._leader(led),
+                leader=leader_message(led, self._id),
                 partition_count=info.topology.partitions,
                 policy=info.policy if held is None else held.policy,
                 limits=decisions.limits(info.limits if held is None else held.rules.limits),
@@ -67,21 +67,6 @@ class StatusService(StreamCalls):
         if shadows.latest is not None:
             cluster.shadow.MergeFrom(shadow(shadows.latest))
         return api.GetClusterResponse(cluster=cluster)
-
-    def _leader(self, snapshot: Snapshot) -> cluster_pb2.Leader:
-        if snapshot.leading:
-            return cluster_pb2.Leader(
-                id=self._id,
-                epoch=snapshot.leader_epoch,
-                is_me=True,
-                address=snapshot.leader_address,
-            )
-        if not snapshot.leader_known or snapshot.leader_lease_ms <= 0:
-            return cluster_pb2.Leader()
-        address = snapshot.leader_address
-        return cluster_pb2.Leader(
-            id=address or "unnamed", epoch=snapshot.leader_epoch, address=address
-        )
 
     @with_status_codes
     async def ListPartitions(  # noqa: N802
@@ -277,3 +262,13 @@ class StatusService(StreamCalls):
                 "the first observation is in progress; call again",
             )
         return snapshot
+
+
+def leader_message(snapshot: Snapshot, me: str) -> cluster_pb2.Leader:
+    """Return who leads, as far as a snapshot of this process knows. me: its name."""
+    address, epoch = snapshot.leader_address, snapshot.leader_epoch
+    if snapshot.leading:
+        return cluster_pb2.Leader(id=me, epoch=epoch, is_me=True, address=address)
+    if not snapshot.leader_known or snapshot.leader_lease_ms <= 0:
+        return cluster_pb2.Leader(unknown=not snapshot.leader_known)
+    return cluster_pb2.Leader(id=address or "unnamed", epoch=epoch, address=address)

@@ -102,7 +102,7 @@ def _of_doctor(one: doctor.Finding) -> Finding:
 
 
 def _of_one_look(look: Look) -> Iterator[Finding]:
-    if not look.cluster.leader.epoch:
+    if not look.cluster.leader.epoch and not look.cluster.leader.unknown:
         yield Finding("bad", "no coordinator leads; worker counts do not change", "queuepool check")
     for server in look.cluster.servers:
         if not server.reachable:

@@ -154,11 +154,10 @@ class CoordinatorSource:
                 token = page.next_page_token
                 if not token:
                     break
-        leader = cluster.leader.id or cluster.leader.address
         return ClusterView(
             source=f"coordinator {self._address}",
-            leader=leader,
-            leader_known=bool(leader) or not any(row.problem for row in rows),
+            leader=cluster.leader.id or cluster.leader.address,
+            leader_known=not cluster.leader.unknown,
             leader_epoch=cluster.leader.epoch,
             rows=tuple(rows),
             shadow=plain(cluster.shadow) if cluster.HasField("shadow") else None,

@@ -27,7 +27,7 @@ from queuepool.rpc.v1 import partition_pb2 as queuepool_dot_rpc_dot_v1_dot_parti
 from queuepool.rpc.v1 import shadow_pb2 as queuepool_dot_rpc_dot_v1_dot_shadow__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1equeuepool/rpc/v1/cluster.proto\x12\x10queuepool.rpc.v1\x1a\x1aqueuepool/rpc/v1/eta.proto\x1a queuepool/rpc/v1/partition.proto\x1a\x1dqueuepool/rpc/v1/shadow.proto\"C\n\x06Leader\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x03\x12\r\n\x05is_me\x18\x03 \x01(\x08\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\"2\n\x06Limits\x12\x13\n\x0bmin_workers\x18\x01 \x01(\x05\x12\x13\n\x0bmax_workers\x18\x02 \x01(\x05\"=\n\x06Server\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\npartitions\x18\x02 \x01(\r\x12\x11\n\treachable\x18\x03 \x01(\x08\"&\n\x07Setting\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"\xa2\x04\n\x07\x43luster\x12\r\n\x05stage\x18\x01 \x01(\t\x12\r\n\x05queue\x18\x02 \x01(\t\x12(\n\x06leader\x18\x03 \x01(\x0b\x32\x18.queuepool.rpc.v1.Leader\x12\x17\n\x0fpartition_count\x18\x04 \x01(\r\x12)\n\x07servers\x18\x05 \x03(\x0b\x32\x18.queuepool.rpc.v1.Server\x12\x0e\n\x06policy\x18\x06 \x01(\t\x12(\n\x06limits\x18\x07 \x01(\x0b\x32\x18.queuepool.rpc.v1.Limits\x12\x0f\n\x07\x63ycle_s\x18\x08 \x01(\x01\x12(\n\x06totals\x18\t \x01(\x0b\x32\x18.queuepool.rpc.v1.Totals\x12\x0f\n\x07\x62\x61\x63klog\x18\n \x01(\x03\x12\x11\n\tin_flight\x18\x0b \x01(\x03\x12\x0f\n\x07\x64\x65layed\x18\x0c \x01(\x03\x12\x0c\n\x04\x64\x65\x61\x64\x18\r \x01(\x03\x12*\n\x07workers\x18\x0e \x01(\x0b\x32\x19.queuepool.rpc.v1.Workers\x12\x0f\n\x07version\x18\x0f \x01(\t\x12-\n\x06shadow\x18\x10 \x01(\x0b\x32\x18.queuepool.rpc.v1.ShadowH\x00\x88\x01\x01\x12\'\n\x03\x65ta\x18\x11 \x01(\x0b\x32\x15.queuepool.rpc.v1.EtaH\x01\x88\x01\x01\x12+\n\x08settings\x18\x12 \x03(\x0b\x32\x19.queuepool.rpc.v1.SettingB\t\n\x07_shadowB\x06\n\x04_etab\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1equeuepool/rpc/v1/cluster.proto\x12\x10queuepool.rpc.v1\x1a\x1aqueuepool/rpc/v1/eta.proto\x1a queuepool/rpc/v1/partition.proto\x1a\x1dqueuepool/rpc/v1/shadow.proto\"T\n\x06Leader\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x03\x12\r\n\x05is_me\x18\x03 \x01(\x08\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\x12\x0f\n\x07unknown\x18\x05 \x01(\x08\"2\n\x06Limits\x12\x13\n\x0bmin_workers\x18\x01 \x01(\x05\x12\x13\n\x0bmax_workers\x18\x02 \x01(\x05\"=\n\x06Server\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\npartitions\x18\x02 \x01(\r\x12\x11\n\treachable\x18\x03 \x01(\x08\"&\n\x07Setting\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"\xa2\x04\n\x07\x43luster\x12\r\n\x05stage\x18\x01 \x01(\t\x12\r\n\x05queue\x18\x02 \x01(\t\x12(\n\x06leader\x18\x03 \x01(\x0b\x32\x18.queuepool.rpc.v1.Leader\x12\x17\n\x0fpartition_count\x18\x04 \x01(\r\x12)\n\x07servers\x18\x05 \x03(\x0b\x32\x18.queuepool.rpc.v1.Server\x12\x0e\n\x06policy\x18\x06 \x01(\t\x12(\n\x06limits\x18\x07 \x01(\x0b\x32\x18.queuepool.rpc.v1.Limits\x12\x0f\n\x07\x63ycle_s\x18\x08 \x01(\x01\x12(\n\x06totals\x18\t \x01(\x0b\x32\x18.queuepool.rpc.v1.Totals\x12\x0f\n\x07\x62\x61\x63klog\x18\n \x01(\x03\x12\x11\n\tin_flight\x18\x0b \x01(\x03\x12\x0f\n\x07\x64\x65layed\x18\x0c \x01(\x03\x12\x0c\n\x04\x64\x65\x61\x64\x18\r \x01(\x03\x12*\n\x07workers\x18\x0e \x01(\x0b\x32\x19.queuepool.rpc.v1.Workers\x12\x0f\n\x07version\x18\x0f \x01(\t\x12-\n\x06shadow\x18\x10 \x01(\x0b\x32\x18.queuepool.rpc.v1.ShadowH\x00\x88\x01\x01\x12\'\n\x03\x65ta\x18\x11 \x01(\x0b\x32\x15.queuepool.rpc.v1.EtaH\x01\x88\x01\x01\x12+\n\x08settings\x18\x12 \x03(\x0b\x32\x19.queuepool.rpc.v1.SettingB\t\n\x07_shadowB\x06\n\x04_etab\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,13 +35,13 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'queuepool.rpc.v1.cluster_pb
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_LEADER']._serialized_start=145
-  _globals['_LEADER']._serialized_end=212
-  _globals['_LIMITS']._serialized_start=214
-  _globals['_LIMITS']._serialized_end=264
-  _globals['_SERVER']._serialized_start=266
-  _globals['_SERVER']._serialized_end=327
-  _globals['_SETTING']._serialized_start=329
-  _globals['_SETTING']._serialized_end=367
-  _globals['_CLUSTER']._serialized_start=370
-  _globals['_CLUSTER']._serialized_end=916
+  _globals['_LEADER']._serialized_end=229
+  _globals['_LIMITS']._serialized_start=231
+  _globals['_LIMITS']._serialized_end=281
+  _globals['_SERVER']._serialized_start=283
+  _globals['_SERVER']._serialized_end=344
+  _globals['_SETTING']._serialized_start=346
+  _globals['_SETTING']._serialized_end=384
+  _globals['_CLUSTER']._serialized_start=387
+  _globals['_CLUSTER']._serialized_end=933
 # @@protoc_insertion_point(module_scope)

@@ -10,16 +10,18 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Leader(_message.Message):
-    __slots__ = ("id", "epoch", "is_me", "address")
+    __slots__ = ("id", "epoch", "is_me", "address", "unknown")
     ID_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     IS_ME_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_FIELD_NUMBER: _ClassVar[int]
     id: str
     epoch: int
     is_me: bool
     address: str
-    def __init__(self, id: _Optional[str] = ..., epoch: _Optional[int] = ..., is_me: bool = ..., address: _Optional[str] = ...) -> None: ...
+    unknown: bool
+    def __init__(self, id: _Optional[str] = ..., epoch: _Optional[int] = ..., is_me: bool = ..., address: _Optional[str] = ..., unknown: bool = ...) -> None: ...
 
 class Limits(_message.Message):
     __slots__ = ("min_workers", "max_workers")
