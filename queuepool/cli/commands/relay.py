@@ -47,7 +47,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Exit:
     """Relay until a signal, or once; or create the tables."""
     if arguments.schema:
-        output.say(";\n".join(statements(arguments.schema, arguments.table)) + ";")
+        for statement in statements(arguments.schema, arguments.table):
+            output.say(*f"{statement};".split("\n"))
         return Exit.OK
     url = arguments.database or os.environ.get(_VARIABLE)
     if not url:

@@ -11,7 +11,7 @@ from queuepool import Outbox, QueuePool
 from queuepool.cli.exits import Exit
 from queuepool.client.outbox.databases import open_database
 from queuepool.client.outbox.relay import Relay
-from queuepool.client.outbox.schema import TABLE
+from queuepool.client.outbox.schema import DIALECTS, TABLE, statements
 from tests.integration.client.outbox.damaging import damage_first
 from tests.shell import Shell
 
@@ -81,8 +81,13 @@ def test_tables_are_created_or_shown(shell: Shell, database_url: str) -> None:
         execute("DROP TABLE other_outbox_state", ())
     database.close()
 
-    assert shell.run("relay", "--schema", "postgresql") == Exit.OK
-    assert "CREATE TABLE queuepool_outbox (" in shell.out
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_printed_schema_is_that_of_the_tables(shell: Shell, dialect: str) -> None:
+    assert shell.run("relay", "--schema", dialect) == Exit.OK
+
+    printed = shell.out.removesuffix(";\n").split(";\n")
+    assert tuple(printed) == statements(dialect)
 
 
 @pytest.mark.parametrize(
