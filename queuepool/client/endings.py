@@ -5,6 +5,12 @@ from __future__ import annotations
 from queuepool.errors import JobCancelled, JobError, JobExpired
 from queuepool.errors.escaping import visible
 from queuepool.models import JobState, JobStatus
+from queuepool.models.jobs import ErrorRecord
+
+_UNKNOWN = (
+    "it ended so long ago that its outcome is no longer kept, was never enqueued, or its server "
+    "lost it: unless it is enqueued yet, waiting longer does not help"
+)
 
 
 class JobDiedError(JobError):
@@ -30,3 +36,21 @@ def raise_for_state(status: JobStatus) -> bool:
     if status.state is JobState.EXPIRED:
         raise JobExpired(f"job {status.job_id} did not start before it expired")
     return status.state is JobState.DONE
+
+
+def outlook(status: JobStatus) -> str:
+    """Return what is known about a job that has not ended, for people who wait no longer."""
+    text = f"job {status.job_id} is {status.state}"
+    if status.state is JobState.UNKNOWN:
+        return f"{text}; {_UNKNOWN}"
+    if status.error is not None:
+        text += f", {visible(_why_not_yet(status.error))}"
+    elif status.state is JobState.READY:
+        text += ", no consumer has started it (`queuepool status` shows whether one runs)"
+    return f"{text}; it may still finish"
+
+
+def _why_not_yet(error: ErrorRecord) -> str:
+    if error.reason == "unknown-task":
+        return error.message or error.reason
+    return f"after {error.type}: {error.message}" if error.type else f"after {error.reason}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic, cast
 
 from queuepool.client.effects import Steps
-from queuepool.client.endings import raise_for_state
+from queuepool.client.endings import outlook, raise_for_state
 from queuepool.client.locating import find_by_key
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask, find, following
@@ -20,10 +20,6 @@ from queuepool.tasks.registry import Task
 from queuepool.verbs.producer import verbs as produce
 
 _ENDED = (JobState.DONE, JobState.DEAD, JobState.CANCELLED, JobState.EXPIRED)
-_UNKNOWN = (
-    "it ended so long ago that its outcome is no longer kept, was never enqueued, or its server "
-    "lost it: unless it is enqueued yet, waiting longer does not help"
-)
 
 
 class _Handle(Generic[R_co]):
@@ -72,11 +68,8 @@ class _Handle(Generic[R_co]):
         return status
 
     def _result(self, timeout_s: float) -> Steps[R_co]:
-        def left(status: JobStatus) -> str:
-            outlook = _UNKNOWN if status.state is JobState.UNKNOWN else "it may still finish"
-            return f"job {status.job_id} is {status.state}; {outlook}"
-
-        status = yield from wait_for(self._status, timeout_s, has_ended=raise_for_state, left=left)
+        wait = wait_for(self._status, timeout_s, has_ended=raise_for_state, left=outlook)
+        status = yield from wait
         return self._result_of(status)
 
     def _result_of(self, status: JobStatus) -> R_co:
