@@ -38,7 +38,13 @@ from queuepool.process.keeping import RouteKeeper
 from queuepool.process.launch import OwnDescriptor, end_on_signals
 from queuepool.process.launching import OF_OPERATORS
 from queuepool.process.signals import SignalHandlers
-from queuepool.process.startup import import_app, load_both, load_scripts, warn_of_mistyped
+from queuepool.process.startup import (
+    import_app,
+    load_both,
+    load_scripts,
+    note_of_taken,
+    warn_of_mistyped,
+)
 from queuepool.servers.connect import connect
 from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import load
@@ -252,7 +258,9 @@ def _settings(flags: argparse.Namespace) -> ConsumerSettings:
 def _import_app(app: str) -> None:
     import_app(app)
     if not any(True for _ in default_registry):
-        raise ConfigurationError(f"--app {app}: no function in it is decorated with @task")
+        raise ConfigurationError(
+            f"--app {app}: no function in it is decorated with @task{note_of_taken(app)}"
+        )
 
 
 def _answering_within_a_lease(config: PoolConfig, settings: ConsumerSettings) -> PoolConfig:

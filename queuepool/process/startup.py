@@ -23,6 +23,8 @@ from queuepool.verbs.producer import confirm
 
 S = TypeVar("S")
 
+_OURS = ("consumer", "coordinator", "queuepool")
+
 
 def load_both(load_own: Callable[[], S]) -> tuple[S, PoolConfig]:
     """Return a process's own settings and those of the pool.
@@ -84,11 +86,21 @@ def import_app(names: str) -> None:
             raise ConfigurationError(f"--app {name}: {_why(name, error)}") from error
 
 
+def note_of_taken(names: str) -> str:
+    """Return, for an error, that a package of ours hides modules of these names; or nothing."""
+    tops = {name.strip().partition(".")[0] for name in names.split(",")}
+    taken = sorted(tops.intersection(_OURS))
+    if not taken:
+        return ""
+    return f"; {taken[0]} is a package of queuepool: if yours has that name, give it another one"
+
+
 def _why(name: str, error: BaseException) -> str:
-    if isinstance(error, ModuleNotFoundError) and error.name and name.startswith(error.name):
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if missing and f"{name}.".startswith(f"{missing}."):
         return (
             f"there is no such module in {Path.cwd()}; name it as in `import`, without .py, "
-            "and run in its directory or set PYTHONPATH"
+            f"and run in its directory or set PYTHONPATH{note_of_taken(name)}"
         )
     text = " ".join(str(error).split())[:500]
     if isinstance(error, SyntaxError):

@@ -91,6 +91,30 @@ def test_why_an_import_failed_is_said_in_one_line(
     assert str(caught.value).splitlines() == [text]
 
 
+def test_a_missing_module_is_not_taken_for_the_one_whose_name_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hopeless_too.py").write_text("import hopeless_\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(ConfigurationError, match=r"its import failed: .*'hopeless_' .*line 1"):
+        import_app("hopeless_too")
+    for name in ("hopeless_", "hopeless_.tasks", "hopeless_too.py"):
+        (tmp_path / "hopeless_too.py").write_text("")
+        with pytest.raises(ConfigurationError, match="there is no such module"):
+            import_app(name)
+
+
+def test_a_module_that_has_the_name_of_a_package_of_ours(tmp_path: Path, redis_url: str) -> None:
+    (tmp_path / "consumer.py").write_text(GOOD)
+
+    for app in ("consumer", "consumer.tasks"):
+        code, said = run(tmp_path, "consumer", "--app", app, QUEUEPOOL_URL=redis_url)
+
+        assert code == Exit.USAGE
+        assert "; consumer is a package of queuepool: if yours has that name, give it" in said
+
+
 def test_up_ends_when_the_module_cannot_be_imported(tmp_path: Path) -> None:
     (tmp_path / "tasks.py").write_text(SYNTAX)
 
