@@ -151,12 +151,7 @@ def _forms(
     trace: str | None,
     kept: dict[int, int] | None,
 ) -> tuple[Defaults, Items, TaskOf]:
-    for given in (task, items):
-        if isinstance(given, AsyncIterable):
-            raise InvalidInputError(
-                "enqueue_many takes no async iterable: collect its items in a list first, or call "
-                "it for one chunk after another"
-            )
+    _refuse_what_has_no_items(task, items)
     if items is not None:
         if not isinstance(task, str) and not callable(task):
             raise InvalidInputError(
@@ -179,6 +174,20 @@ def _forms(
         task="", of=None, tier=Tier.DEFAULT, limits=producer.limits, for_task=for_task
     )
     return call_only, jobs, jobs.task_of
+
+
+def _refuse_what_has_no_items(*arguments: object) -> None:
+    for given in arguments:
+        if isinstance(given, AsyncIterable):
+            raise InvalidInputError(
+                "enqueue_many takes no async iterable: collect its items in a list first, or call "
+                "it for one chunk after another"
+            )
+    if isinstance(arguments[-1], (Mapping, Job, str, bytes)):
+        raise InvalidInputError(
+            f"items is a single {type(arguments[-1]).__name__}: pass an iterable of payloads, such "
+            "as [payload], or call enqueue for one job"
+        )
 
 
 def _common(call: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from queuepool import InvalidInputError, JobContext, Registry
+from queuepool import InvalidInputError, Job, JobContext, Registry
 from queuepool.testing import MemoryPool, run_jobs
 
 KEY = "orders"
@@ -46,6 +46,16 @@ def test_an_async_iterable_is_refused_with_the_remedy(
 
     with pytest.raises(InvalidInputError, match="takes no async iterable: collect"):
         asyncio.run(enqueue((see, items()) if named else (items(),)))
+
+
+@pytest.mark.parametrize("kind", [dict, Job, str])
+def test_one_payload_instead_of_several_is_refused_with_the_remedy(
+    pool: MemoryPool, kind: Any
+) -> None:
+    one: Any = "{}" if kind is str else kind({})
+
+    with pytest.raises(InvalidInputError, match=f"single {kind.__name__}: pass an iterable"):
+        pool.enqueue_many("see", one, partition_key=KEY)
 
 
 def test_a_field_with_the_name_of_the_context_is_an_unknown_argument(
