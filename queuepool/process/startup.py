@@ -75,15 +75,18 @@ def load_scripts(pool: QueuePool, names: Sequence[str]) -> None:
                     partition.run(confirm.load(name))
 
 
-def import_app(names: str) -> None:
-    """Import the modules that define tasks. Raises ConfigurationError: one line for any failure."""
+def import_app(names: str, given: str = "--app ") -> None:
+    """Import the modules that define tasks. Raises ConfigurationError: one line for any failure.
+
+    given: what the line has before a module's name.
+    """
     if "" not in sys.path:
         sys.path.insert(0, "")
     for name in filter(None, (part.strip() for part in names.split(","))):
         try:
             importlib.import_module(name)
         except (Exception, SystemExit) as error:
-            raise ConfigurationError(f"--app {name}: {_why(name, error)}") from error
+            raise ConfigurationError(f"{given}{name}: {_why(name, error)}") from error
 
 
 def note_of_taken(names: str) -> str:

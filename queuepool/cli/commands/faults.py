@@ -66,7 +66,7 @@ def _scenario(named: str) -> Any:
     module, _, name = named.partition(":")
     if not module or not name:
         raise CommandError(f"{named!a}: name it as MODULE:FUNCTION", Exit.USAGE)
-    import_app(module)
+    import_app(module, given="module ")
     found = getattr(import_module(module), name, None)
     if not callable(found):
         raise CommandError(f"module {module!a} has no function {name!a}", Exit.USAGE)
