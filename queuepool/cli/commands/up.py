@@ -146,8 +146,11 @@ def _spec(arguments: argparse.Namespace) -> LocalClusterSpec:
 
 def _with_page(wanted: bool | None) -> bool:
     missing = [name for name in _OF_PAGE if find_spec(name) is None]
+    remedy = "needs the extra `web`: pip install 'queuepool[web]'"
     if wanted and missing:
-        raise CommandError("--web needs the extra `web`: pip install 'queuepool[web]'", Exit.USAGE)
+        raise CommandError(f"--web {remedy}", Exit.USAGE)
+    if wanted is None and missing:
+        output.remark(f"no web page: it {remedy}")
     return not missing and wanted is not False
 
 
