@@ -23,6 +23,7 @@ from prometheus_client import CollectorRegistry
 from consumer.loop.lifecycle import Consumer, shuffled
 from consumer.loop.side_by_side import SideBySide
 from consumer.loop.watchdog import Watchdog
+from consumer.loop.words import Teller
 from consumer.settings import ConsumerSettings
 from consumer.telemetry.metrics import ConsumerMetrics, MetricsOfPools
 from consumer.telemetry.report import EventLog
@@ -35,7 +36,7 @@ from queuepool.process.endings import CONFIGURATION, FAILED, FENCED, OK, WATCHDO
 from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
-from queuepool.process.launch import OwnDescriptor, end_on_signals
+from queuepool.process.launch import end_on_signals
 from queuepool.process.launching import OF_OPERATORS
 from queuepool.process.signals import SignalHandlers
 from queuepool.process.startup import (
@@ -79,10 +80,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.pop(name, None)
     try:
         flags = _parse(argv)
-        started = None if flags.started_fd is None else OwnDescriptor(flags.started_fd)
+        words = Teller(flags.started_fd)
         settings, config = load_both(partial(_settings, flags))
         configure(settings.log_format, settings.log_level)
-        if started is None:  # a child of several need not repeat it
+        if flags.started_fd is None:  # a child of several need not repeat it
             warn_of_mistyped(_log, ConsumerSettings)
         if settings.processes > 1:
             return _run_several(settings)
@@ -103,21 +104,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     with pool:
         try:
             load_scripts(pool, _SCRIPTS)
-            if started is not None:
-                _tell_started(started)
-            return _run(pool, settings)
+            words.started()
+            return _run(pool, settings, words)
         except ConfigurationError as error:
+            words.refused()
             return _refuse(error)
         except HindranceError as error:
             printing.complain("consumer", error)
             return FAILED  # the settings are fine: a supervisor may retry
-
-
-def _tell_started(writer: OwnDescriptor) -> None:
-    with contextlib.suppress(BrokenPipeError):  # only the first is waited for
-        if writer.is_open():  # the application may have closed it
-            os.write(writer.number, b"!")
-    writer.close()
 
 
 def _run_several(settings: ConsumerSettings) -> int:
@@ -143,7 +137,7 @@ def _refuse(error: ConfigurationError) -> int:
     return CONFIGURATION
 
 
-def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
+def _run(pool: QueuePool, settings: ConsumerSettings, words: Teller) -> int:
     consumers = _consumers(pool, settings)
     metrics = [ConsumerMetrics(consumer) for consumer in consumers]
     for consumer, counts in zip(consumers, metrics, strict=True):
@@ -167,6 +161,7 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
 
     def refuse(error: ConfigurationError) -> None:
         refused.append(error)
+        words.refused()
         all_pools.stop()
 
     keeper = RouteKeeper(pool, refuse, waits=lambda: any(c.partition is None for c in consumers))

@@ -3,7 +3,8 @@
     a child    what happens                          then
     starting   it finds its settings wrong           all end, and this process exits like it
                it finds nothing wrong                running; after the first, the others start
-    running    it exits                              pausing, longer after each failure
+    running    it finds its settings wrong           as above
+    running    it exits, with whatever code          pausing, longer after each failure
     pausing    the pause is over                     starting
                the machine refuses another process   pausing
     any        this process gets a signal            every child gets it; none starts again
@@ -17,13 +18,13 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 import signal
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from consumer.loop.words import Hearer
 from queuepool.process.children import Child
 from queuepool.process.endings import CONFIGURATION, FAILED, OK
 from queuepool.process.restarts import Restarts
@@ -35,7 +36,7 @@ _LOOK_S = 0.1
 _STARTS_S = 60.0  # the others wait no longer for the first: importing an application takes a while
 _BEYOND_DRAIN_S = 15.0
 
-# Starts consumer number n. It gets the end of a pipe, and writes there once its settings are fine.
+# Starts consumer number n. It gets the end of a pipe for what it tells, see `Teller`.
 Start = Callable[[int, int], Child]
 
 
@@ -43,6 +44,7 @@ Start = Callable[[int, int], Child]
 class _Child:
     number: int
     process: Child | None = None
+    words: Hearer | None = None
     started_s: float = 0.0
     restarts: Restarts = field(default_factory=Restarts)
 
@@ -53,6 +55,14 @@ class _Child:
     @property
     def runs(self) -> bool:
         return self.process is not None and self.process.poll() is None
+
+    def is_refusal(self, code: int) -> bool:
+        return self.words is not None and self.words.is_refusal(code)
+
+    def forget(self) -> None:
+        words, self.words, self.process = self.words, None, None
+        if words is not None:
+            words.close()
 
 
 class Several:
@@ -99,30 +109,25 @@ class Several:
 
     def _spawn(self, child: _Child) -> None:
         reader, writer = os.pipe()
+        child.words = Hearer(reader)
         try:
-            try:
-                child.process = self._start(child.number, writer)
-            finally:
-                os.close(writer)
-            child.started_s = time.monotonic()
-            _log.info("%s runs as process %d", child.name, child.process.pid)
-            if not self._first_started:
-                self._wait_for_first(child, reader)
+            child.process = self._start(child.number, writer)
+        except BaseException:
+            child.forget()
+            raise
         finally:
-            os.close(reader)
+            os.close(writer)
+        child.started_s = time.monotonic()
+        _log.info("%s runs as process %d", child.name, child.process.pid)
+        if not self._first_started:
+            self._wait_for_first(child, child.words)
 
-    def _wait_for_first(self, child: _Child, reader: int) -> None:
-        if self._says(reader, child) and not os.read(reader, 1):
-            while child.runs and self._may_wait(child):  # it ends without having started
-                _pause()
+    def _wait_for_first(self, child: _Child, words: Hearer) -> None:
+        while self._may_wait(child) and not words.hear(_LOOK_S):
+            pass
+        while not words.has_started and words.hear() and child.runs and self._may_wait(child):
+            _pause()  # it ends without having started
         self._first_started = child.runs and not self._signals
-
-    def _says(self, reader: int, child: _Child) -> bool:
-        """Wait until a child has said that it found nothing wrong, or closed its pipe."""
-        while self._may_wait(child):
-            if select.select([reader], [], [], _LOOK_S)[0]:
-                return True
-        return False
 
     def _may_wait(self, child: _Child) -> bool:
         return not self._signals and time.monotonic() - child.started_s < _STARTS_S
@@ -133,8 +138,9 @@ class Several:
             if now_s >= child.restarts.due_s:
                 self._start_or_pause(child)
         elif (code := child.process.poll()) is not None:
-            child.process = None
-            if code == CONFIGURATION:  # it said why
+            is_refusal = child.is_refusal(code)
+            child.forget()
+            if is_refusal:  # it said why
                 self._code = CONFIGURATION
                 return
             said = child.restarts.after_exit(code, ran_s=now_s - child.started_s, now_s=now_s)
@@ -152,6 +158,8 @@ class Several:
                     _send(child, signal.SIGKILL if late else signal.SIGTERM)
             _pause()
         codes = {child.process.returncode for child in self._children if child.process}
+        for child in self._children:
+            child.forget()
         return self._code or (OK if codes <= {OK, _STILL_STARTING} else FAILED)
 
 

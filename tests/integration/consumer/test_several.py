@@ -129,6 +129,26 @@ def test_a_mistake_is_told_once(consume: StartConsumer) -> None:
     assert parent.log.count("no_such_module_anywhere") == 1
 
 
+def test_a_mistake_that_shows_only_when_it_runs_is_told_once(consume: StartConsumer) -> None:
+    parent = consume(**SEVERAL | {"metrics_host": "192.0.2.1", "metrics_port": 0})
+
+    assert parent.ends() == CONFIGURATION
+    assert "restarting" not in parent.log
+
+
+def test_a_handler_that_ends_its_process_like_a_mistake_ends_no_other(
+    wide: QueuePool, consume: StartConsumer
+) -> None:
+    parent = consume(**SEVERAL | {"app": "tests.apps.dangerous"})
+    all_own(parent, wide)
+
+    wide.enqueue("harm.leave", {"status": CONFIGURATION}, partition_key="key")
+    parent.says("exited with code 2 (configuration); restarting in")
+
+    assert len(all_own(parent, wide)) == PROCESSES
+    assert parent.stop() == OK
+
+
 def test_a_second_signal_ends_them_at_once(wide: QueuePool, consume: StartConsumer) -> None:
     parent = consume(**SEVERAL)
     wide.enqueue("work", {"ms": 60_000}, partition_key="long")

@@ -22,8 +22,9 @@ class Fake:
 
     pid = 1
 
-    def __init__(self, code: int | None = None) -> None:
+    def __init__(self, code: int | None = None, says: str = "") -> None:
         self.returncode, self.signals = code, list[int]()
+        self.says = says or ("" if code else "!")
 
     def poll(self) -> int | None:
         return self.returncode
@@ -48,8 +49,7 @@ class Machine:
         if not self._starts:
             os.kill(os.getpid(), signal.SIGTERM)
         self.children.append(made := make())
-        if number == 0:
-            os.write(started_fd, b"!")
+        os.write(started_fd, made.says.encode())
         return made
 
 
@@ -103,6 +103,22 @@ def test_a_mistake_is_told_once_also_after_a_first_start_that_is_refused() -> No
     assert Several(2, machine.start, drain_s=1.0).run() == CONFIGURATION
 
     assert machine.numbers == [0, 0]
+
+
+def test_a_handler_that_ends_its_process_with_the_code_of_a_mistake_ends_no_other() -> None:
+    machine = Machine(Fake, lambda: Fake(CONFIGURATION, "!"), Fake)
+
+    assert Several(2, machine.start, drain_s=1.0).run() == OK
+
+    assert machine.numbers == [0, 1, 1]
+
+
+def test_a_mistake_that_is_found_while_all_run_ends_all() -> None:
+    machine = Machine(Fake, lambda: Fake(CONFIGURATION, "!?"), Fake)
+
+    assert Several(2, machine.start, drain_s=1.0).run() == CONFIGURATION
+
+    assert machine.numbers == [0, 1]
 
 
 def test_no_other_starts_when_a_signal_comes_while_the_first_does() -> None:
