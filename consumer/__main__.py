@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import faulthandler
 import logging
 import os
 import sys
@@ -32,7 +31,16 @@ from consumer.workers import build
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.errors.hindrances import HindranceError
-from queuepool.process.endings import CONFIGURATION, FAILED, FENCED, OK, WATCHDOG, exit_now
+from queuepool.process.endings import (
+    CONFIGURATION,
+    FAILED,
+    FENCED,
+    OK,
+    WATCHDOG,
+    exit_now,
+    name_crashes,
+    show_stacks,
+)
 from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
@@ -75,7 +83,7 @@ _SCRIPTS = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one consumer until SIGTERM or SIGINT; returns the exit code."""
-    faulthandler.enable()  # a segfaulting handler names itself
+    name_crashes()  # a segfaulting handler names itself
     for name in OF_OPERATORS:
         os.environ.pop(name, None)
     try:
@@ -148,9 +156,8 @@ def _run(pool: QueuePool, settings: ConsumerSettings, words: Teller) -> int:
         return next(filter(None, (dog.problem() for dog in dogs)), None)
 
     def fenced(error: FencedError) -> None:
-        _log.error("%s", error)
         # What still runs here already runs elsewhere: exit at once, do not wait for threads.
-        exit_now(FENCED)
+        exit_now(FENCED, partial(_log.error, "%s", error))
 
     all_pools = SideBySide(consumers, fenced)
     registry = CollectorRegistry()
@@ -271,9 +278,12 @@ def _probe(pool: QueuePool) -> Callable[[], None]:
     return probe
 
 
-def _end(_why: str) -> None:
-    faulthandler.dump_traceback()
-    exit_now(WATCHDOG)
+def _end(why: str) -> None:
+    def tell() -> None:
+        _log.critical("terminating this process: %s", why)
+        show_stacks()
+
+    exit_now(WATCHDOG, tell)
 
 
 @contextlib.contextmanager

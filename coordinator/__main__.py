@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import faulthandler
 import gc
 import logging
 import os
@@ -43,7 +42,15 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.errors.hindrances import HindranceError
 from queuepool.partitions.route import Leave
-from queuepool.process.endings import CONFIGURATION, FAILED, OK, WATCHDOG, exit_now
+from queuepool.process.endings import (
+    CONFIGURATION,
+    FAILED,
+    OK,
+    WATCHDOG,
+    exit_now,
+    name_crashes,
+    show_stacks,
+)
 from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
@@ -73,7 +80,7 @@ _log = logging.getLogger("coordinator")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one coordinator until SIGTERM or SIGINT; returns the exit code."""
-    faulthandler.enable()
+    name_crashes()
     gc.set_threshold(_NEW_OBJECTS)
     quieten()
     overrides = _parse(argv)
@@ -293,9 +300,11 @@ def _parse(argv: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _end(why: str) -> None:
-    _log.critical("%s: exiting, so that the supervisor restarts this process", why)
-    faulthandler.dump_traceback()
-    exit_now(WATCHDOG)
+    def tell() -> None:
+        _log.critical("%s: exiting, so that the supervisor restarts this process", why)
+        show_stacks()
+
+    exit_now(WATCHDOG, tell)
 
 
 if __name__ == "__main__":

@@ -14,15 +14,12 @@ large results gives up each of them after some tries, and these count.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from time import monotonic
 
 from consumer.core.liveness import Liveness
 from queuepool.errors import QueuePoolError
 from queuepool.process.watching import Watch
-
-_log = logging.getLogger("consumer.watchdog")
 
 
 def verdict(
@@ -77,13 +74,10 @@ class Watchdog(Watch):
             self._answering_s = self._answering_s or monotonic()
         except QueuePoolError:
             self._answering_s = None
-        why = verdict(
+        return verdict(
             now_s=monotonic(),
             last_pass_s=self._liveness.last_pass_s,
             last_reply_s=self._liveness.last_reply_s,
             stall_s=self._stall_s,
             answering_s=self._answering_s,
         )
-        if why is not None:
-            _log.critical("terminating this process: %s", why)
-        return why

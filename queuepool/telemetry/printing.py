@@ -53,6 +53,11 @@ def remark(*lines: str) -> None:
     _write(sys.stderr, "".join(f"{visible(line)}\n" for line in lines))
 
 
+def remark_last(*lines: str) -> None:
+    """Print lines on the standard error of the start: code of others may have replaced it."""
+    _write(sys.__stderr__, "".join(f"{visible(line)}\n" for line in lines))
+
+
 def ask(question: str) -> str:
     """Print a question on standard error; return the typed line, without its end."""
     _write(sys.stderr, f"{visible(question)} ")

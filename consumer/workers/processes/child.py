@@ -17,7 +17,6 @@ import asyncio
 import contextlib
 import contextvars
 import ctypes
-import faulthandler
 import os
 import select
 import signal
@@ -45,6 +44,7 @@ from consumer.workers.processes.frames import (
 )
 from consumer.workers.runner import Runner
 from queuepool.errors import ConfigurationError
+from queuepool.process.endings import name_crashes
 from queuepool.process.exporting import exported
 from queuepool.process.signals import SignalHandlers
 from queuepool.process.startup import import_app
@@ -64,7 +64,7 @@ def main(descriptor: int, parent: int) -> None:
     """Run the jobs that arrive on a socket until it closes. parent: pid of the consumer."""
     os.set_inheritable(descriptor, False)  # programs started by handlers do not inherit it
     _die_with(parent)
-    faulthandler.enable()  # a segfaulting handler names itself
+    name_crashes()  # a segfaulting handler names itself
     # Handlers that do nothing: programs started here would inherit ignored signals.
     signals = SignalHandlers(lambda *_: None)
     with socket.socket(fileno=descriptor) as pipe:
