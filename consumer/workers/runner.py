@@ -21,6 +21,7 @@ import random
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol
@@ -148,7 +149,13 @@ class Runner:
         self._unknown = unknown.UnknownTasks()
 
     def run(self, job: ClaimedJob) -> Outcome:
-        """Execute one job in this thread; never raises."""
+        """Execute one job in this thread; never raises.
+
+        Context variables that its handler sets end with it: the thread has other jobs, too.
+        """
+        return copy_context().run(self._run, job)
+
+    def _run(self, job: ClaimedJob) -> Outcome:
         attempt = self.begin(job)
         if isinstance(attempt, Outcome):
             return attempt
@@ -170,9 +177,8 @@ class Runner:
             self._origin.leave_if_forked(error)
             return attempt.failed(error)
         finally:
-            if attempt.span is not None:  # the thread has other work between its jobs
+            if attempt.span is not None:
                 attempt.span.leave()
-            running.note(None)
 
     def begin(self, job: ClaimedJob) -> Attempt | Outcome:
         """Return the execution, or the job's outcome without one; never raises."""

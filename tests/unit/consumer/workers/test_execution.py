@@ -221,7 +221,7 @@ def test_a_traceback_of_what_a_worker_raises_itself_is_whole(bench: Bench) -> No
     def handler(n: int) -> None: ...
 
     lines = error_of(bench.run(handler, {}))["traceback"].splitlines()
-    assert lines[1].endswith("in run")
+    assert lines[1].endswith("in _run")
     assert lines[-1].startswith("TypeError")
 
 

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from contextvars import ContextVar
 
 import pytest
 
@@ -17,6 +18,25 @@ from tests.unit.consumer.workers.executing import (
     make_body,
     make_job,
 )
+
+# -- its context variables -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("timeout_s", [None, 30])
+def test_what_a_handler_sets_ends_with_its_job(bench: Bench, timeout_s: float | None) -> None:
+    tenant: ContextVar[str] = ContextVar("tenant", default="none")
+    seen: list[str] = []
+
+    def handler() -> None:
+        seen.append(tenant.get())
+        tenant.set("acme")
+
+    for _ in range(2):
+        assert bench.run(handler, timeout_s=timeout_s).end is End.DONE
+
+    assert seen == ["none"] * 2
+    assert tenant.get() == "none"
+
 
 # -- its arguments ---------------------------------------------------------------------------------
 
