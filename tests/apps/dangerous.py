@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,31 @@ def parent_of(seconds: float, note: str) -> None:
     child = subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({seconds})"])
     Path(note).write_text(str(child.pid))
     child.wait()
+
+
+@harmful()
+def leaves_alarm(seconds: float) -> None:
+    """Have this process killed soon, and few calls nested in it."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    sys.setrecursionlimit(120)
+
+
+@harmful()
+def rests(seconds: float) -> int:
+    """Wait; return how deeply calls may be nested."""
+    threading.Event().wait(seconds)
+    return sys.getrecursionlimit()
+
+
+SEEN: ContextVar[str] = ContextVar("seen", default="")
+
+
+@harmful()
+def sees(text: str) -> str:
+    """Return what is in the context, and change it."""
+    seen = SEEN.get()
+    SEEN.set(text)
+    return seen
 
 
 @harmful()

@@ -23,7 +23,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from queue import SimpleQueue
 from time import monotonic
 from typing import Any
@@ -123,7 +123,7 @@ class _Child:
             raise RuntimeError("a job arrived before the application was named")
         job = claimed(order.id, order.body, order.attempt, order.crashes, 0, monotonic())
         self._running = order.job, job
-        with _within(order.trace):
+        with _within(order.trace), _put_back():
             outcome = self._runner.run(job)
         self._running, self._busy = None, False
         self._runner.progress.clear()
@@ -169,6 +169,16 @@ class _Child:
         text = runner.progress.pop(running[1].id, None)
         if text is not None:
             self._say(Progress(running[0], text))
+
+
+@contextlib.contextmanager
+def _put_back() -> Iterator[None]:
+    """Undo what a handler may leave behind that would end later jobs."""
+    frames, (alarm_s, _) = sys.getrecursionlimit(), signal.getitimer(signal.ITIMER_REAL)
+    yield
+    sys.setrecursionlimit(frames)
+    if not alarm_s:  # otherwise it is the application's
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _within(trace: str) -> contextlib.AbstractContextManager[None]:

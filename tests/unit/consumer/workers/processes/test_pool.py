@@ -90,6 +90,19 @@ def test_a_payload_that_does_not_fit_and_an_unknown_task_end_as_in_a_thread(benc
     assert (unknown.end, unknown.aside, unknown.charged) == (End.RETRY, "harm.nobody", False)
 
 
+def test_an_alarm_and_a_low_recursion_limit_end_with_the_job_that_set_them(bench: Bench) -> None:
+    before = bench.one("rests", seconds=0).result
+
+    assert bench.one("leaves_alarm", seconds=0.3).end is End.DONE
+
+    assert bench.one("rests", seconds=0.6).result == before
+    assert bench.pool.replaced == {}
+
+
+def test_context_variables_end_with_the_job_that_set_them(bench: Bench) -> None:
+    assert [bench.one("sees", text=text).result for text in "ab"] == [b'""'] * 2
+
+
 @pytest.mark.parametrize(
     ("task", "payload", "what"),
     [
