@@ -21,6 +21,7 @@ from queuepool.settings import private_files as private
 
 _LEVEL = re.compile(r'^\S+ \S+ (\w+) |^\{.*"level": "(\w+)"')
 _READY = "ready "
+_OWNS = re.compile(r"\bconsumer\b.*\bowns \S+.* with \d+ workers\b")
 _IMPORTANT = frozenset(("WARNING", "ERROR", "CRITICAL"))
 _READ = 64 * 1024  # bytes per step: a child that floods its log cannot block the supervisor
 _KEEP = 32 * 1024**2
@@ -32,6 +33,7 @@ class LogFile:
     """The log of one child: the child appends, and we read from where we began.
 
     ready: the latest line in which the child announced its address; "" before that.
+    has_owned: whether the child has owned a partition, and so may have run handlers.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,7 +45,11 @@ class LogFile:
         self._rest = b""
         self._following = 0
         self._unreadable = False  # as was told
-        self.ready = ""
+        self.ready, self.has_owned = "", False
+
+    def forget(self) -> None:
+        """Note that the child has ended: another may do otherwise."""
+        self.ready, self.has_owned = "", False
 
     def open(self) -> IO[bytes]:
         """Return the file for a child to write to."""
@@ -82,6 +88,8 @@ class LogFile:
         if line.startswith(_READY):
             self.ready = line
         level = level_of(line)
+        if level == "INFO" and _OWNS.search(line):
+            self.has_owned = True
         if level is None:
             self._following -= 1
             return self._following >= 0 and bool(line.strip())

@@ -112,8 +112,9 @@ class Supervisor:
                 continue
             child.process = None
             self._show(child)
-            child.log.ready = ""  # another process may listen at its address now
-            if code == CONFIGURATION:
+            has_owned = child.log.has_owned
+            child.log.forget()  # another process may listen at its address now
+            if code == CONFIGURATION and not has_owned:  # a handler may end its process with any
                 raise HopelessChildError(self._why_hopeless(child))
             self._schedule(child, code, now_s)
 

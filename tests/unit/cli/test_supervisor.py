@@ -130,6 +130,28 @@ def test_a_child_that_cannot_be_configured_is_not_started_again(tmp_path: Path) 
     bench.stop()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-11-29 16:54:54,844 INFO    consumer: owns partition 1 with 2 workers epoch=1",
+        '{"time": "t", "level": "info", "logger": "consumer", "message": "owns partition 1 with'
+        ' 2 workers"}',
+    ],
+)
+def test_a_handler_that_ends_its_process_like_a_mistake_ends_no_other(
+    tmp_path: Path, line: str
+) -> None:
+    ends = f"import sys; print({line!r}, flush=True); sys.exit(2)"
+    bench = Bench(tmp_path, {"worker": ends, "other": WAITS})
+    bench.supervisor.start()
+    other = bench.supervisor.pids()["other"]
+
+    bench.step_until(lambda: sum("restarting in" in text for text in bench.said) >= 2)
+
+    assert bench.supervisor.pids()["other"] == other
+    bench.stop()
+
+
 def test_a_child_that_ignores_the_request_is_killed_in_the_end(tmp_path: Path) -> None:
     bench = Bench(tmp_path, {"deaf": STUBBORN, "polite": WAITS})
     bench.supervisor.start()
