@@ -15,7 +15,7 @@ _STEADY_S = 30.0  # a child that ran this long failed for a new reason
 _MEANINGS = {
     OK: "drained",
     FAILED: "failure",
-    CONFIGURATION: "configuration",
+    CONFIGURATION: "by a handler",  # one that ends for its settings is not started again
     FENCED: "replaced",
     WATCHDOG: "watchdog",
 }

@@ -143,7 +143,7 @@ def test_a_handler_that_ends_its_process_like_a_mistake_ends_no_other(
     all_own(parent, wide)
 
     wide.enqueue("harm.leave", {"status": CONFIGURATION}, partition_key="key")
-    parent.says("exited with code 2 (configuration); restarting in")
+    parent.says("exited with code 2 (by a handler); restarting in")
 
     assert len(all_own(parent, wide)) == PROCESSES
     assert parent.stop() == OK
