@@ -32,7 +32,8 @@ class ClaimedJob(msgspec.Struct, eq=False):
     waited_ms: since it was enqueued, when it was claimed. ahead: claimed to wait in memory, so not
     reported as started. unanswered: its end may be recorded already, and another job may have its
     id by now; the end is sent with the stamp of this body. damage: what of it cannot be read, so
-    that it is buried. run: what hooks were told of its start. Times are time.monotonic() seconds.
+    that it is buried. run: what hooks were told of its start. ended: its pool has told its end.
+    Times are time.monotonic() seconds.
     """
 
     id: bytes
@@ -48,6 +49,7 @@ class ClaimedJob(msgspec.Struct, eq=False):
     cancelled: bool = False
     unanswered: bool = False
     run: JobRun | None = None
+    ended: bool = False
 
 
 def claimed(

@@ -147,8 +147,8 @@ class AsyncPool(Pool[Runner]):
         self._give_slots()
 
     def _failed(self, job: ClaimedJob, error: BaseException) -> Outcome:
-        attempt = self._running[job] or self._runner.begin(job)
-        return attempt.failed(error) if isinstance(attempt, Attempt) else attempt
+        attempt = self._running[job]
+        return self._runner.failed(job, error) if attempt is None else attempt.failed(error)
 
     def _end(self, job: ClaimedJob, outcome: Outcome) -> None:
         self._ended.append(outcome)

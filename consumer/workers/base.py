@@ -61,6 +61,11 @@ class Pool(Generic[R]):
         return Counter()
 
     def take_ended(self) -> list[Outcome]:
-        """Return the executions that ended since the last call."""
-        ended = self._ended
-        return [ended.popleft() for _ in range(len(ended))]
+        """Return the executions that ended since the last call; the first end of a job counts."""
+        ended, found = self._ended, []
+        for _ in range(len(ended)):
+            outcome = ended.popleft()
+            if not outcome.job.ended:
+                outcome.job.ended = True
+                found.append(outcome)
+        return found

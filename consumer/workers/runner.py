@@ -180,6 +180,11 @@ class Runner:
             if attempt.span is not None:
                 attempt.span.leave()
 
+    def failed(self, job: ClaimedJob, error: BaseException) -> Outcome:
+        """Return the outcome of a job that had begun when its worker got this error."""
+        attempt = self.begin(job)
+        return attempt.failed(error) if isinstance(attempt, Attempt) else attempt
+
     def begin(self, job: ClaimedJob) -> Attempt | Outcome:
         """Return the execution, or the job's outcome without one; never raises."""
         started = monotonic()

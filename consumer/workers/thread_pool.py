@@ -11,8 +11,10 @@ retires; idle ones are nudged by an empty queue entry. Running jobs are never in
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
+from itertools import starmap
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Protocol
@@ -20,12 +22,18 @@ from typing import Protocol
 from consumer.core.jobs import ClaimedJob, Outcome
 from consumer.workers.base import Pool, Runs
 
+_ONCE = ((),)  # the arguments of one call
+_log = logging.getLogger("consumer.pool")
+
 
 class RunsInThreads(Runs, Protocol):
     """Executes a job in the thread that calls it."""
 
     def run(self, job: ClaimedJob) -> Outcome:
         """Execute a job; never raises."""
+
+    def failed(self, job: ClaimedJob, error: BaseException) -> Outcome:
+        """Return the outcome of a job that had begun when its thread got this."""
 
 
 class ThreadPool(Pool[RunsInThreads]):
@@ -105,14 +113,39 @@ class ThreadPool(Pool[RunsInThreads]):
         return not self._threads
 
     def _work(self) -> None:
+        held: list[ClaimedJob | None] = []
+        while not self._serve(held):
+            pass
+
+    def _serve(self, held: list[ClaimedJob | None]) -> bool:
+        """Run jobs; returns whether this thread has retired. held: what it has taken."""
         get, run, ended, ring = self._queue.get, self._runner.run, self._ended, self._ring
-        while True:
-            job = get()
-            if job is not None:
-                ended.append(run(job))
-                ring()
-            if len(self._threads) > self._target and self._retire():
-                return
+        try:
+            while True:
+                if not held:
+                    held.extend(starmap(get, _ONCE))  # one call: what it takes cannot get lost
+                job = held[0]
+                if job is not None:
+                    ended.append(run(job))
+                    ring()
+                held.clear()
+                if len(self._threads) > self._target and self._retire():
+                    return True
+        except (
+            BaseException
+        ) as error:  # raised here by other code, as by late timeouts of libraries
+            self._struck(held, error)
+            return False
+
+    def _struck(self, held: list[ClaimedJob | None], error: BaseException) -> None:
+        """Report a job that had begun; one that had not still runs. The thread goes on."""
+        _log.warning("a worker got an exception from elsewhere: %s", type(error).__name__)
+        job = held[0] if held else None
+        if job is None or job.started_s:
+            held.clear()
+        if job is not None and job.started_s:
+            self._ended.append(self._runner.failed(job, error))  # ignored if it has ended, too
+            self._ring()
 
     def _retire(self) -> bool:
         with self._lock:

@@ -1,5 +1,6 @@
 """The pool of workers: it grows at once, shrinks between jobs, and loses none."""
 
+import ctypes
 import random
 import threading
 from collections.abc import Iterator
@@ -40,6 +41,9 @@ class Bench:
         with self.lock:
             self.running.remove(job)
         return Outcome(job, End.DONE, 0.0, 0.0)
+
+    def failed(self, job: ClaimedJob, error: BaseException) -> Outcome:
+        return Outcome(job, End.RETRY, 0.0, 0.0, reason=type(error).__name__)
 
     def submit(self, *numbers: int) -> None:
         self.pool.submit([make_job(n) for n in numbers])
@@ -251,3 +255,64 @@ def test_under_random_resizes_and_withdrawals_every_job_ends_exactly_once(seed: 
     assert len(set(ran)) == len(ran) == 3000
     assert sorted(o.job.id for o in ended) == sorted(ran)
     assert not [t for t in threading.enumerate() if t in pool._threads]
+
+
+class StrayError(Exception):
+    """Raised in a worker by other code."""
+
+
+def strike(thread: threading.Thread) -> None:
+    assert thread.ident is not None
+    strike = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    assert strike(ctypes.c_ulong(thread.ident), ctypes.py_object(StrayError)) == 1
+
+
+def ended(bench: Bench, count: int) -> list[Outcome]:
+    found: list[Outcome] = []
+
+    def all_found() -> bool:
+        found.extend(bench.pool.take_ended())
+        return len(found) >= count
+
+    wait_until(all_found)
+    return found
+
+
+def test_an_exception_from_elsewhere_between_two_jobs_loses_neither_a_worker_nor_a_job(
+    bench: Bench,
+) -> None:
+    bench.release(100)
+    bench.pool.resize(1)
+    [worker] = bench.pool._threads
+
+    for number in range(10):
+        bench.submit(number)
+        [outcome] = ended(bench, 1)
+        assert (outcome.job.id, outcome.end) == (b"%d" % number, End.DONE)
+        strike(worker)  # it waits for the next one
+
+    assert bench.pool._threads == {worker}
+    assert bench.began == [b"%d" % number for number in range(10)]
+
+
+def test_a_job_whose_worker_is_struck_after_its_handler_has_failed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(job: ClaimedJob) -> Outcome:
+        job.started_s = 1.0
+        raise StrayError
+
+    monkeypatch.setattr(bench, "run", run)
+    bench.pool.resize(1)
+    bench.submit(1, 2)
+
+    assert [(o.end, o.reason) for o in ended(bench, 2)] == [(End.RETRY, "StrayError")] * 2
+
+
+def test_the_first_end_of_a_job_counts(bench: Bench) -> None:
+    job = make_job(1)
+    done, failed = Outcome(job, End.DONE, 0.0, 0.0), bench.failed(job, StrayError())
+    bench.pool._ended.extend([done, failed])
+
+    assert bench.pool.take_ended() == [done]
+    assert bench.pool.take_ended() == []
