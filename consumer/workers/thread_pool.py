@@ -118,7 +118,10 @@ class ThreadPool(Pool[RunsInThreads]):
             pass
 
     def _serve(self, held: list[ClaimedJob | None]) -> bool:
-        """Run jobs; returns whether this thread has retired. held: what it has taken."""
+        """Run jobs; returns whether this thread has retired. held: what it has taken.
+
+        What other code raises in this thread, as late timeouts of libraries do, ends it, too.
+        """
         get, run, ended, ring = self._queue.get, self._runner.run, self._ended, self._ring
         try:
             while True:
@@ -131,9 +134,7 @@ class ThreadPool(Pool[RunsInThreads]):
                 held.clear()
                 if len(self._threads) > self._target and self._retire():
                     return True
-        except (
-            BaseException
-        ) as error:  # raised here by other code, as by late timeouts of libraries
+        except BaseException as error:
             self._struck(held, error)
             return False
 
