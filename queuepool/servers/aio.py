@@ -22,6 +22,7 @@ class AsyncServer:
         self._url, _ = wire.check_url(url)
         self.name = wire.display_name(self._url)
         options = wire.client_options(timeout_s)
+        del options["parser_class"]
         options["retry"] = redis.asyncio.retry.Retry(redis.backoff.NoBackoff(), 0)
         options["socket_timeout"] = None  # the waits are bounded by AsyncConnections
         pool = wire.make_pool(redis.asyncio.ConnectionPool, self._url, options)

@@ -23,6 +23,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from queuepool.errors import ConfigurationError
+from queuepool.servers.patience import PatientParser
 
 PORT = 26379
 _MOST = 16  # sentinels
@@ -110,6 +111,7 @@ class _Finder:
             "socket_timeout": wait_s,
             "socket_connect_timeout": wait_s,
             "protocol": 2,
+            "parser_class": PatientParser,
         }
 
     def find(self) -> tuple[str, int]:

@@ -33,6 +33,7 @@ from queuepool.errors import (
 from queuepool.models.doctor import Refusal
 from queuepool.servers import tls
 from queuepool.servers.local_faults import local_error
+from queuepool.servers.patience import PatientParser
 from queuepool.servers.urls import SETTINGS, check_url, display_name, make_pool
 from queuepool.verbs import Argument, Verb
 from queuepool.verbs.scripts import script
@@ -154,7 +155,10 @@ def _refuses_writes(error: Exception) -> bool:
 
 
 def client_options(timeout_s: float) -> dict[str, Any]:
-    """Return the options of every connection: no retries by the client, bounded waits, RESP2."""
+    """Return the options of every connection: no retries by the client, bounded waits, RESP2.
+
+    The parser is for threads.
+    """
     return {
         "retry": Retry(NoBackoff(), 0),
         "socket_timeout": timeout_s,
@@ -163,6 +167,7 @@ def client_options(timeout_s: float) -> dict[str, Any]:
         "health_check_interval": 0,
         "protocol": 2,
         "decode_responses": False,
+        "parser_class": PatientParser,
     }
 
 
