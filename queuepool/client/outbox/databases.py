@@ -17,6 +17,21 @@ from queuepool.client.outbox.schema import statements
 from queuepool.errors import ConfigurationError, UnavailableError
 
 _TIMEOUT_S = 10.0
+# How soon a connection counts as lost whose other end is silent: to us, and to the server, which
+# keeps the lock of a relay until then. By default, that is more than two hours.
+_IDLE_S, _INTERVAL_S, _COUNT = 10, 5, 3
+_SILENT_MS = (_IDLE_S + _INTERVAL_S * _COUNT) * 1000
+_CONNECTION = {
+    "connect_timeout": round(_TIMEOUT_S), "keepalives_idle": _IDLE_S,
+    "keepalives_interval": _INTERVAL_S, "keepalives_count": _COUNT, "tcp_user_timeout": _SILENT_MS,
+}  # fmt: skip
+# Of the session: set unless it is limited already, and as far as the server knows them. They are no
+# `options` of the connection, which would replace those of the URL or of PGOPTIONS.
+_SESSION = {
+    "statement_timeout": round(_TIMEOUT_S * 1000), "tcp_keepalives_idle": _IDLE_S,
+    "tcp_keepalives_interval": _INTERVAL_S, "tcp_keepalives_count": _COUNT,
+    "tcp_user_timeout": _SILENT_MS,
+}  # fmt: skip
 _KIND = re.compile(r"\ACREATE (?:TABLE|INDEX) ")
 Cursor = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 
@@ -42,11 +57,11 @@ class Database(Protocol):
 
 def open_database(url: str) -> Database:
     """Connect. Raises ConfigurationError for a bad URL, UnavailableError if nothing answers."""
-    parts = urlsplit(url)
-    if parts.scheme == "sqlite":
-        path = unquote(parts.path)  # after three slashes a relative one, after four an absolute one
+    scheme, _, rest = url.partition("://")
+    if scheme == "sqlite" and re.match("/.", rest):
+        path = unquote(urlsplit(url).path)  # after three slashes a relative one, after four not
         return SqliteDatabase(path.removeprefix("/"))
-    if parts.scheme in ("postgresql", "postgres"):
+    if scheme in ("postgresql", "postgres"):
         return PostgresDatabase(url)
     raise ConfigurationError(
         "the database's URL must begin with postgresql:// or sqlite:///, such as "
@@ -134,18 +149,33 @@ class PostgresDatabase:
     def __init__(self, url: str) -> None:
         try:
             import psycopg
+            from psycopg.conninfo import conninfo_to_dict
         except ImportError as error:
             raise ConfigurationError(
                 "PostgreSQL needs the extra `outbox`: pip install 'queuepool[outbox]'"
             ) from error
         self._library = psycopg
         try:
-            self._connection = psycopg.connect(
-                url, autocommit=True, connect_timeout=round(_TIMEOUT_S),
-                options=f"-c statement_timeout={round(_TIMEOUT_S * 1000)}",
-            )  # fmt: skip
+            given = conninfo_to_dict(url)
+        except psycopg.Error:  # its text may quote a part of a password
+            raise ConfigurationError(
+                "the URL of the outbox's database cannot be read: check its options, and write "
+                "% / ? # @ and : in a password as %25 %2F %3F %23 %40 and %3A"
+            ) from None
+        try:
+            options: dict[str, Any] = {**_CONNECTION, **given}
+            self._connection = psycopg.connect(autocommit=True, **options)
+            self._set_up()
         except psycopg.Error as error:
             raise UnavailableError(f"the database of the outbox: {_line(error)}") from error
+
+    def _set_up(self) -> None:
+        wanted = ", ".join(f"('{name}', '{value}')" for name, value in _SESSION.items())
+        self._connection.execute(
+            "SELECT set_config(name, wanted, false) FROM pg_settings "  # noqa: S608 - constants
+            f"JOIN (VALUES {wanted}) AS own (own, wanted) ON name = own "
+            "WHERE name <> 'statement_timeout' OR setting = '0'"
+        )
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Cursor]:
