@@ -100,9 +100,12 @@ class SqliteDatabase:
             raise ConfigurationError(f"{path}: there is no such database")
         self._path = path
         self._locked: int | None = None
-        self._connection = sqlite3.connect(
-            path, timeout=_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
+        try:
+            self._connection = sqlite3.connect(
+                path, timeout=_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            )
+        except sqlite3.Error as error:
+            raise UnavailableError(f"the database of the outbox, {path}: {error}") from error
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Cursor]:
@@ -112,7 +115,8 @@ class SqliteDatabase:
             try:
                 yield lambda sql, values: self._connection.execute(sql, values).fetchall()
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                with contextlib.suppress(sqlite3.Error):  # a full disk has rolled it back already
+                    self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:

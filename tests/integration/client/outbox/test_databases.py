@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from queuepool.cli.exits import Exit
-from queuepool.client.outbox.databases import PostgresDatabase, open_database
-from queuepool.errors import ConfigurationError
+from queuepool.client.outbox.databases import PostgresDatabase, create, open_database
+from queuepool.client.outbox.schema import TABLE
+from queuepool.errors import ConfigurationError, UnavailableError
 from tests.shell import Shell
 
 
@@ -53,6 +57,36 @@ def test_a_url_that_cannot_be_read_is_told_without_its_password(shell: Shell) ->
 def test_a_password_with_a_bracket_is_a_password(shell: Shell) -> None:
     url = "postgresql://app:p[w@127.0.0.1:1/x"
     assert shell.run("relay", "--database", url, "--once") == Exit.UNAVAILABLE
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A file of SQLite with an outbox."""
+    path = tmp_path / "shop.db"
+    path.touch()
+    with closing(open_database(f"sqlite:///{path}")) as database:
+        create(database, TABLE)
+    return path
+
+
+def test_a_file_that_cannot_be_opened_is_told(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_words: object, **_options: object) -> None:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(sqlite3, "connect", fail)
+    with pytest.raises(UnavailableError, match=r"shop\.db: unable to open database file"):
+        open_database(f"sqlite:///{shop}")
+
+
+def test_a_full_disk_is_told(shop: Path) -> None:
+    with closing(open_database(f"sqlite:///{shop}")) as database:
+        with database.transaction() as execute:
+            execute("CREATE TABLE filler (content blob)", ())
+        with closing(sqlite3.connect(shop)) as other:
+            [pages] = other.execute("PRAGMA page_count").fetchone()
+        database._connection.execute(f"PRAGMA max_page_count = {pages}")  # type: ignore[attr-defined]
+        with pytest.raises(UnavailableError, match="full"), database.transaction() as execute:
+            execute("INSERT INTO filler VALUES (?)", (os.urandom(100_000),))
 
 
 def test_a_url_of_sqlite_has_three_slashes() -> None:
