@@ -44,7 +44,7 @@ from queuepool.process.endings import (
 from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
-from queuepool.process.launch import end_on_signals
+from queuepool.process.launch import end_on_signals, fill_standard_files
 from queuepool.process.launching import OF_OPERATORS
 from queuepool.process.signals import SignalHandlers
 from queuepool.process.startup import (
@@ -305,5 +305,6 @@ def _signals(consumers: SideBySide) -> Iterator[None]:
 
 
 if __name__ == "__main__":
+    fill_standard_files()
     end_on_signals()
     sys.exit(main())

@@ -54,7 +54,7 @@ from queuepool.process.endings import (
 from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
-from queuepool.process.launch import end_on_signals
+from queuepool.process.launch import end_on_signals, fill_standard_files
 from queuepool.process.startup import (
     load_both,
     refuse_servers_that_cannot_work,
@@ -308,5 +308,6 @@ def _end(why: str) -> None:
 
 
 if __name__ == "__main__":
+    fill_standard_files()
     end_on_signals()
     exit_now(main())  # at once: what is left of grpc may crash an interpreter that shuts down

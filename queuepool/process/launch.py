@@ -28,6 +28,7 @@ _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 def main(words: list[str]) -> int:
     """Become the named process; returns its exit code."""
+    fill_standard_files()
     forks = words[:1] == ["--forks"]
     end_on_signals(watching=not forks)  # a process with threads had better not fork
     if forks:
@@ -46,9 +47,29 @@ def main(words: list[str]) -> int:
         return main(server.serve())  # in a child
     gc.enable()
     if name == "consumer":  # the coordinator needs nothing from the current directory
-        sys.path.insert(0, str(Path.cwd()))
+        with contextlib.suppress(FileNotFoundError):  # it was removed: modules may be elsewhere
+            sys.path.insert(0, str(Path.cwd()))
     sys.argv = [f"queuepool {name}", *arguments]
     return int(process.main(arguments))
+
+
+def fill_standard_files() -> None:
+    """Open the null device for each standard file that is closed, here and for children.
+
+    Otherwise the next connection gets the number, and with it what is written to standard error.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is not None:
+            continue
+        opened = os.open(os.devnull, os.O_RDWR)
+        try:
+            os.fstat(number)
+        except OSError:  # nobody has taken it yet
+            os.dup2(opened, number)
+            os.close(opened)
+            opened = number
+        os.set_inheritable(opened, opened == number)
+        setattr(sys, name, os.fdopen(opened, mode, closefd=False))
 
 
 def end_on_signals(*, watching: bool = True) -> None:

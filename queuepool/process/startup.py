@@ -102,13 +102,20 @@ def _why(name: str, error: BaseException) -> str:
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing and f"{name}.".startswith(f"{missing}."):
         return (
-            f"there is no such module in {Path.cwd()}; name it as in `import`, without .py, "
+            f"there is no such module in {_here()}; name it as in `import`, without .py, "
             f"and run in its directory or set PYTHONPATH{note_of_taken(name)}"
         )
     text = " ".join(str(error).split())[:500]
     if isinstance(error, SyntaxError):
         return f"{error.msg} ({error.filename}, line {error.lineno}): fix the module"
     return f"its import failed: {type(error).__name__}: {text}{_place(error)}"
+
+
+def _here() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return "the current directory, which has been removed"
 
 
 def _place(error: BaseException) -> str:
