@@ -96,7 +96,7 @@ def answer_of(reply: Any) -> Answer:
 
 def unanswered(chunks: Sequence[Chunk], error: UnavailableError, begun_s: float) -> list[Answer]:
     """Return the outcome for each chunk when a call got no reply."""
-    if not isinstance(error, (LocalError, MovedError)):  # it was not even sent
+    if not (isinstance(error, (LocalError, MovedError)) or error.is_of_login):  # none was executed
         for chunk in chunks:
             chunk.mark_unanswered(begun_s)
     return [error] * len(chunks)

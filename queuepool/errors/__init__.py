@@ -130,6 +130,11 @@ class UnavailableError(QueuePoolError):
         return str(self).removesuffix(self.UNCERTAIN).rstrip()
 
     @property
+    def is_of_login(self) -> bool:
+        """Return whether its text says that the server did not let this user in."""
+        return f" {self.REJECTED}: " in str(self)
+
+    @property
     def is_uncertain(self) -> bool:
         """Return whether its text says that the call may have been executed."""
         return str(self).endswith(self.UNCERTAIN)
@@ -145,8 +150,8 @@ class LocalError(UnavailableError):
     def __init__(self, server: str, missing: str) -> None:
         self.server = server
         super().__init__(
-            f"{server} was not contacted, and nothing was written: {missing}. The problem is on "
-            "this machine, not on the server; retry once it is fixed here."
+            f"{server} was not contacted, and nothing was written by this attempt: {missing}. The "
+            "problem is on this machine, not on the server; retry once it is fixed here."
         )
 
 
@@ -160,8 +165,8 @@ class MovedError(UnavailableError):
         self.version = version
         super().__init__(
             f"these jobs belong to another partition by version {version} of the route, which "
-            f"could not be read in time; nothing was written. Retry later with the same ids. If "
-            f"this persists, the route record may be lost: run `queuepool check`."
+            f"could not be read in time; nothing was written by this attempt. Retry later with the "
+            f"same ids. If this persists, the route record may be lost: run `queuepool check`."
         )
 
 

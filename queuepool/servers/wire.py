@@ -47,7 +47,7 @@ _MISPLACED = (AskError, ClusterDownError, ReadOnlyError)
 _TRANSIENT = (*_MISPLACED, TryAgainError, NoScriptError)
 _REFUSING = frozenset((Refusal.UNSAVED, Refusal.ALONE))  # every write, before its first line
 _TRANSIENT_WORDS = _REFUSING | {"BUSY", "NOMASTERLINK"}
-_LOG_IN = f"Set the user and password in {SETTINGS}."
+_LOG_IN = f"Nothing was written by this attempt. Set the user and password in {SETTINGS}."
 # Not that nothing was written: an earlier attempt of the same call may have been
 _REFUSED = (
     "The server refuses every write now; `queuepool doctor` says why. Repeating the call with the "
@@ -115,8 +115,8 @@ def translate(name: str, error: Exception) -> QueuePoolError:
     word = text.split(" ", 1)[0].rstrip(":")
     if isinstance(error, OutOfMemoryError):
         return UnavailableError(
-            f"{name}: out of memory (maxmemory reached); nothing was written. Retry when "
-            "workers have made room; raise maxmemory if it persists."
+            f"{name}: out of memory (maxmemory reached); nothing was written by this attempt. "
+            "Retry with the same ids when workers have made room; raise maxmemory if it persists."
         )
     transient = isinstance(error, _TRANSIENT) or word in _TRANSIENT_WORDS or is_misplaced(error)
     if any(words in text for words in _TOO_OLD):
@@ -134,9 +134,7 @@ def translate(name: str, error: Exception) -> QueuePoolError:
         kind = ForeignValueError if "WRONGTYPE" in text else ScriptError
         return kind(f"{name} refused: {reason}. {remedy[0].upper()}{remedy[1:]}.")
     if isinstance(error, AuthenticationError):
-        return UnavailableError(
-            f"{name} {UnavailableError.REJECTED}: {reason}. Nothing was written. {_LOG_IN}"
-        )
+        return UnavailableError(f"{name} {UnavailableError.REJECTED}: {reason}. {_LOG_IN}")
     if isinstance(error, FAILURES):
         ours = local_error(name, error)
         if ours is not None:

@@ -20,6 +20,7 @@ from queuepool import EnqueueStatus, QueuePool, UnavailableError
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.process.embedded import EmbeddedServer
 from queuepool.verbs.operator import verbs as operate
+from tests.chaos.proxy import TO_CLIENT, Proxy
 from tests.contract import world as w
 from tests.integration.client.conftest import MakePool, run_all
 from tests.paths import ROOT
@@ -234,6 +235,41 @@ def test_connections_killed_amid_a_bulk_call_cost_nothing(
 
 
 # -- out of memory ---------------------------------------------------------------------------------
+
+
+def test_a_server_without_memory_does_not_deny_an_attempt_whose_reply_was_lost(
+    make_pool: MakePool, server: EmbeddedServer, admin: Any
+) -> None:
+    with Proxy(server.port) as proxy:
+
+        def fill() -> None:
+            wait_until(lambda: admin.dbsize() > keys)
+            admin.config_set("maxmemory", "1mb")
+            proxy.reset()
+
+        pool = make_pool(proxy.url, timeout_s=5.0, retry_for_s=1.0)
+        pool.enqueue("t", {}, partition_key="before")
+        keys = admin.dbsize()
+        proxy.one_way(TO_CLIENT)
+        with (
+            meanwhile(fill),
+            pytest.raises(UnavailableError, match="written by this attempt") as caught,
+        ):
+            pool.enqueue("t", {}, partition_key="k")
+
+        assert [r.status for r in caught.value.results] == [EnqueueStatus.UNKNOWN]
+        assert pool.group("k").status().total == 1
+
+
+def test_what_the_password_keeps_out_is_not_stored(
+    make_pool: MakePool, server: EmbeddedServer
+) -> None:
+    pool = make_pool(f"redis://x:wrong@127.0.0.1:{server.port}/0", retry_for_s=0.1)
+
+    with pytest.raises(UnavailableError, match="rejects the password") as caught:
+        pool.enqueue("t", {}, partition_key="k")
+
+    assert [r.status for r in caught.value.results] == [EnqueueStatus.REJECTED]
 
 
 def test_without_memory_producers_hear_why_and_work_goes_on(

@@ -64,7 +64,8 @@ def test_a_wrong_password_is_told_as_one_and_may_be_right_later() -> None:
 
     assert isinstance(error, UnavailableError)
     assert str(error) == (
-        "h:1 rejects the password: invalid username-password pair. Nothing was written. "
+        "h:1 rejects the password: invalid username-password pair. "
+        "Nothing was written by this attempt. "
         "Set the user and password in QUEUEPOOL_URL or QUEUEPOOL_SERVERS."
     )
 
