@@ -85,6 +85,8 @@ class RouteKeeper:
         return self._interval_s
 
     def _note(self, trouble: str) -> None:
+        if self._stopping.is_set():  # the process ends, and has closed the connection meanwhile
+            return
         if trouble and trouble != self._trouble:
             _log.warning("%s", trouble)
         elif self._trouble and not trouble:

@@ -313,6 +313,19 @@ def test_a_keeper_names_the_silent_server_once_and_says_when_it_answered(
     assert "goes on: 'two': two: away" in caplog.records[0].getMessage()
 
 
+def test_a_keeper_does_not_complain_of_a_connection_that_its_process_closed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = Watched()
+    server.away = UnavailableError("Bad file descriptor")
+    keeper = RouteKeeper(pool(server, 4), lambda _: None)
+    keeper.stop()
+
+    with caplog.at_level("INFO", logger="queuepool.route"):
+        assert keeper.look()
+    assert caplog.records == []
+
+
 def test_a_record_that_was_changed_since_is_followed_without_asking_who_was_away() -> None:
     servers = {name: Watched(name) for name in NAMES}
     made = RouteRecord(
