@@ -38,7 +38,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     """What a partition asks for. chosen: by the policy, from `state`; None where it has no say.
 
     Then `decision` is final, and `memory` as well. demand: of the jobs, if an overlay needs it.
-    doubted: the policy learns nothing from the observation.
+    doubted: the policy learns nothing from the observation. vacant: no consumer owns it.
     """
 
     memory: PartitionMemory
@@ -49,6 +49,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     demand: Demand | None = None
     last: tuple[int, int] = (0, 0)
     doubted: bool = False
+    vacant: bool = False
 
     @property
     def partition(self) -> int:
@@ -58,6 +59,8 @@ class Draft(Struct, frozen=True, kw_only=True):
     @property
     def taken(self) -> int:
         """Return the workers that a partition which asks for nothing takes of a budget."""
+        if self.vacant:  # what it had runs no more; a consumer that comes is observed first
+            return 0
         inputs = self.decision.inputs
         return inputs.workers if self.doubted and inputs is not None else self.decision.target
 
@@ -79,7 +82,8 @@ class Ruler:
         """Return what a partition asks for. by_hand: the workers set manually, if they are."""
         state = seen.state
         if seen.unusable_reason or state is None or state.owner is None:
-            return Draft(memory=memory, decision=_unseen(memory, seen))
+            vacant = state is not None and state.owner is None
+            return Draft(memory=memory, decision=_unseen(memory, seen), vacant=vacant)
         reading, inputs = read(seen, state, state.owner)
         if memory.policy is None or seen.at_s - memory.seen_s > self.forget_s:
             memory = PartitionMemory(

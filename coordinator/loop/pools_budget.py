@@ -27,7 +27,7 @@ class BudgetOfPools:
 
     def note(self, pool: str, views: Iterable[PartitionView], planner: Planner) -> None:
         """Note what a pool has after a cycle. planner: with what operators set for that pool."""
-        views, set_ = list(views), planner.overrides
+        views, set_ = [view for view in views if not _is_vacant(view)], planner.overrides
         by_hand = set_.mode is ScaleMode.MANUAL
         use = PoolUse(
             workers=sum(view.target for view in views),
@@ -50,6 +50,11 @@ class BudgetOfPools:
         if total is None or pool not in uses:
             return None
         return room_of(pool, total, uses)
+
+
+def _is_vacant(view: PartitionView) -> bool:
+    """Return whether no consumer runs it: then it has no workers, whatever was wanted last."""
+    return not view.problem and view.state is not None and view.state.owner is None
 
 
 def _least(view: PartitionView) -> int:

@@ -393,6 +393,32 @@ def test_why_nothing_is_observed_is_recorded_anew_when_it_changes() -> None:
     assert reasons == ["no answer: held", "no consumer owns it: held"]
 
 
+def test_a_partition_that_no_consumer_owns_takes_nothing_of_a_budget() -> None:
+    """It had 60 of 72 workers when its consumer left; one that is only silent keeps them."""
+    planner = Planner(policy=make_policy("pwqd"), overrides=parse({"budget": "72"}))
+    memories = planner.plan(EPOCH, {}, budgeted(0, owner(60), 12), {}, 0.0).memories
+
+    def granted(first: Owner | None) -> int:
+        known, count = memories, 12
+        for second in range(1, 20):
+            plan = planner.plan(EPOCH, known, budgeted(second, first, count), {}, float(second))
+            known, count = plan.memories, plan.decisions[1].target
+        return count
+
+    assert granted(owner(60, lease_ms=0)) == 12
+    assert granted(None) == 64
+
+
+def budgeted(at_s: int, first: Owner | None, second: int) -> list[Observation]:
+    """Return what is seen of a partition without jobs and of one with many."""
+    return [
+        Observation(partition=0, at_s=float(at_s), state=state(first)),
+        Observation(
+            partition=1, at_s=float(at_s), state=state(owner(second), partition=1, backlog=9_999)
+        ),
+    ]
+
+
 @given(st.permutations(range(6)), st.integers(0, 6))
 def test_a_plan_is_the_same_however_its_observations_come(order: list[int], cut: int) -> None:
     planner = Planner(policy=make_policy("sized"), overrides=parse({"budget": "40"}))

@@ -11,15 +11,15 @@ from coordinator.core.overlays.values import Overrides, ScaleMode
 from coordinator.core.planner import Planner
 from coordinator.loop.pools_budget import BudgetOfPools
 from coordinator.policy import make_policy
-from tests.unit.coordinator.observed import state
+from tests.unit.coordinator.observed import owner, state
 
 
-def view(target: int, **known: Any) -> PartitionView:
+def view(target: int, *, vacant: bool = False, **known: Any) -> PartitionView:
     plain: dict[str, Any] = {"problem": "", "manual_until_ms": None, **known}
     return PartitionView(
         partition=0,
         server="main",
-        state=state(backlog=99),
+        state=state(None if vacant else owner(8), backlog=99),
         seen_s=0.0,
         finished_per_s=0.0,
         target=target,
@@ -53,6 +53,18 @@ def test_a_pool_has_what_cannot_be_taken_from_another(
 
     assert room is not None
     assert (room.workers, room.total) == (left, 20)
+
+
+def test_what_a_pool_had_where_no_consumer_owns_it_is_for_the_others() -> None:
+    """Its jobs cannot start there: they claim no part of what is unused either."""
+    budget, plain = BudgetOfPools(), planner()
+    budget.note("video", [view(64, vacant=True) for _ in range(3)], planner(share=9))
+    budget.note("default", [view(8)], planner(total_budget=100))
+
+    room = budget.planner_of("default", plain).room
+
+    assert room is not None
+    assert room.workers == 100
 
 
 def test_a_pool_that_gets_more_than_the_budget_of_all_is_told_why() -> None:
