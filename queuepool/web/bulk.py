@@ -127,8 +127,9 @@ class Bulks:
                     f"{_AT_ONCE} bulk actions are already running: wait, or stop one"
                 )
             self._known[bulk.name] = bulk
-            while len(self._known) > _KEPT:
-                self._known.pop(next(iter(self._known)))
+            ended = [name for name, one in self._known.items() if one.state != "running"]
+            for name in ended[: max(len(self._known) - _KEPT, 0)]:
+                del self._known[name]
             name = f"web-bulk-{bulk.name}"
             thread = threading.Thread(target=_live, args=(pool, bulk), name=name, daemon=True)
             self._threads = {n: t for n, t in self._threads.items() if t.is_alive()}

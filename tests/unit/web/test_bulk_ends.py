@@ -221,3 +221,25 @@ def test_all_that_waits_in_a_lane_is_cancelled_though_jobs_move_up(
 
     _begin, end = ended(site)
     assert outcome(end) == "500 of 500 cancelled, complete"
+
+
+def test_one_that_runs_is_kept_and_can_be_stopped_however_many_end_meanwhile(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "count", lambda *_given: 1)
+    monkeypatch.setattr(bulk, "_live", _wait_if_long)
+    bulks = bulk.Bulks()
+    long = bulks.begin(site.pool, "replay", {"key": "long"}, None, "eve")
+
+    for _ in range(60):
+        short = bulks.begin(site.pool, "replay", {}, None, "eve")
+        wait_until(lambda: short.state == "done", message="it ends")  # noqa: B023 - called here
+
+    assert bulks.get(long.name) is long
+    assert len(bulks.all()) == 50
+    bulks.stop_all()
+    assert long.state == "stopped"
+
+
+def _wait_if_long(_pool: object, one: bulk.Bulk) -> None:
+    one.state = "stopped" if one.given and one.stopping.wait(30) else "done"
