@@ -218,9 +218,9 @@ class ControlLoop:
             self._term = self._parts.new_term(epoch, planner=self._parts.scaling.planner)
         if lease.leading and not self._leading:
             self._emit(LeadGained(epoch))
-        elif self._leading and not lease.leading:
+        elif self._leading and self._term is not None and not lease.leading:
             why = "another coordinator leads" if lease.answered else "the lease was not renewed"
-            self._emit(LeadLost(epoch, why))
+            self._emit(LeadLost(self._term.epoch, why))  # `epoch` may be the other's
         self._leading = lease.leading
         leader = lease.leader
         heard = (epoch, leader.address if leader is not None else "")

@@ -105,7 +105,8 @@ def test_the_lead_passes_to_another_and_comes_back_under_a_new_epoch() -> None:
     rig.leading, rig.epoch = True, 11
     rig.coordinator.loop.turn()
 
-    assert rig.seen(LeadLost)[0].why == "another coordinator leads"
+    lost, gained = rig.seen(LeadLost)[0], rig.seen(LeadGained)[0]
+    assert (lost.epoch, lost.why) == (gained.epoch, "another coordinator leads")
     assert rig.seen(LeaderChanged) == [LeaderChanged(10, "other:1")]
     assert rig.seen(LeadGained) == [LeadGained(9), LeadGained(11)]
     noops = [v.args[0] for _, v in rig.server.asked if v.script == "command"]
