@@ -139,11 +139,12 @@ class Ruler:
             there = Limits(min_workers=own, max_workers=own)
             after = self.policy.decide(draft.reading, draft.state, there).state
         overlays = moved[_by_policy_itself(chosen) :]
-        if overlays:
+        limited = self._limited(decision.previous, granted)
+        if overlays or limited:
             decision = replace(
                 decision,
                 target=granted,
-                reason="; ".join((decision.reason, *map(str, overlays))),
+                reason="; ".join((*limited, decision.reason, *map(str, overlays))),
                 clamps=tuple(dict.fromkeys((*decision.clamps, *(one.name for one in overlays)))),
                 moved=moved,
             )
@@ -211,12 +212,9 @@ class Ruler:
         chosen: Decision,
         now: Situation,
     ) -> PartitionDecision:
-        limits, reason = self.rules.limits, chosen.reason
+        reason = chosen.reason
         if memory.manual:
             reason = f"no longer set manually; {reason}"
-        if self._within(memory.target) != memory.target:
-            least, most = limits.min_workers, limits.max_workers
-            reason = f"moved within the limits of {least} to {most}; {reason}"
         target, moved = chosen.target, tuple[Clamp, ...]()
         clamps = chosen.clamps
         if self.may_move or now.own is not None:
@@ -241,6 +239,13 @@ class Ruler:
             figures=tuple(chosen.figures),
             doubt=now.doubt,
         )
+
+    def _limited(self, before: int, granted: int) -> tuple[str, ...]:
+        """Return that the limits moved a count, if they did: a budget may keep it below them."""
+        if self._within(before) == before or self._within(granted) != granted:
+            return ()
+        limits = self.rules.limits
+        return (f"moved within the limits of {limits.min_workers} to {limits.max_workers}",)
 
     def _within(self, workers: int) -> int:
         """Return a count within the limits, which do not apply to one that only operators set."""

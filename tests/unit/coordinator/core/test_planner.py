@@ -419,6 +419,21 @@ def budgeted(at_s: int, first: Owner | None, second: int) -> list[Observation]:
     ]
 
 
+def test_a_count_that_a_budget_keeps_below_the_minimum_is_not_said_to_be_within_the_limits() -> (
+    None
+):
+    planner = Planner(policy=make_policy("pwqd"), overrides=parse({"budget": "12"}))
+    memories, reasons = planner.plan(EPOCH, {}, budgeted(0, owner(8), 8), {}, 0.0).memories, []
+    for second in range(1, 4):
+        plan = planner.plan(EPOCH, memories, budgeted(second, owner(6), 6), {}, float(second))
+        memories, reasons = plan.memories, [one.reason for one in plan.decisions]
+    free = Planner(policy=make_policy("pwqd"))
+    after = free.plan(EPOCH, memories, budgeted(4, owner(6), 6), {}, 4.0).decisions
+
+    assert all("budget" in reason and "moved" not in reason for reason in reasons), reasons
+    assert after[0].reason.startswith("moved within the limits of 8 to 64; at the base")
+
+
 @given(st.permutations(range(6)), st.integers(0, 6))
 def test_a_plan_is_the_same_however_its_observations_come(order: list[int], cut: int) -> None:
     planner = Planner(policy=make_policy("sized"), overrides=parse({"budget": "40"}))
