@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -69,7 +70,7 @@ def routes(desk: Desk) -> list[Route]:
         asked, reason = fields(request), reason_of(request)
         return await desk.act(
             request, "set scaling", asked.get("name", asked.get("pool", "")),
-            lambda: _set(desk, asked, reason), "/scaling",
+            lambda: _set(desk, asked, reason), _address(asked.get("pool", "")),
         )  # fmt: skip
 
     return [
@@ -77,6 +78,10 @@ def routes(desk: Desk) -> list[Route]:
         Route("/scaling/what-if", what_if),
         Route("/scaling/set", change, methods=["POST"]),
     ]
+
+
+def _address(pool: str) -> str:
+    return "/scaling" + (f"?{urlencode({'pool': pool})}" if pool else "")
 
 
 def _policy(desk: Desk, pool: str) -> Any:
@@ -144,7 +149,7 @@ def _set(desk: Desk, asked: Any, reason: str) -> str:
         changes[asked["name"].strip()] = asked.get("value", "").strip()
     if not changes:
         raise RefusedError("nothing was set: the form was empty")
-    version = asked.get("version", "")
+    version = asked.get("version", "")  # where a form sets several: another tab may be older
     request = api.SetPolicyRequest(
         changes=changes, reason=reason, pool=asked.get("pool", ""),
         version=int(version) if version.isdecimal() else None,
