@@ -21,18 +21,46 @@ def masked(value: Any, words: Collection[str]) -> Any:
 
 
 def unmasked(edited: Any, before: Any, words: Collection[str]) -> Any:
-    """Return edited data with the values of `before` where dots were left."""
-    if isinstance(edited, dict) and isinstance(before, Mapping):
-        return {
-            name: before[name]
-            if inner == DOTS and name in before and _is_hidden(name, words)
-            else unmasked(inner, before.get(name), words)
-            for name, inner in edited.items()
-        }
-    if isinstance(edited, list) and isinstance(before, list | tuple):
-        pairs = [*before, *([None] * max(0, len(edited) - len(before)))]
-        return [unmasked(one, pairs[n], words) for n, one in enumerate(edited)]
+    """Return edited data with the values of `before` where dots were left.
+
+    Raises ValueError where it is not known which value the dots stand for.
+    """
+    if isinstance(edited, dict):
+        known = before if isinstance(before, Mapping) else {}
+        return {name: _put_back(name, inner, known, words) for name, inner in edited.items()}
+    if isinstance(edited, list) and _has_dots(edited, words):
+        old = before if isinstance(before, list | tuple) else ()
+        shown = masked(old, words)
+        moved = any(one != was and one in shown for one, was in zip(edited, shown, strict=False))
+        if len(edited) != len(old) or moved:
+            raise ValueError(
+                "nothing was changed: a list with hidden values has other elements, or another "
+                f"order, so it is not known what {DOTS} stands for: write the values, or keep all "
+                "elements in their order"
+            )
+        return [unmasked(one, was, words) for one, was in zip(edited, old, strict=True)]
     return edited
+
+
+def _put_back(name: str, inner: Any, before: Mapping[str, Any], words: Collection[str]) -> Any:
+    if inner != DOTS or not _is_hidden(name, words):
+        return unmasked(inner, before.get(name), words)
+    if name not in before:
+        raise ValueError(
+            f"nothing was changed: there was no field {name!r}, so it is not known what {DOTS} "
+            "stands for there: write its value"
+        )
+    return before[name]
+
+
+def _has_dots(value: Any, words: Collection[str]) -> bool:
+    """Return whether dots that stand for a hidden value are anywhere in plain data."""
+    if isinstance(value, dict):
+        return any(
+            (inner == DOTS and _is_hidden(name, words)) or _has_dots(inner, words)
+            for name, inner in value.items()
+        )
+    return isinstance(value, list) and any(_has_dots(one, words) for one in value)
 
 
 def _is_hidden(name: object, words: Collection[str]) -> bool:

@@ -1,5 +1,7 @@
 """Curves, the past they show, hidden fields."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,3 +71,31 @@ def test_hidden_fields_are_dots_at_every_depth_and_come_back_after_an_edit() -> 
         "to": "bob", "Password": "x", "inner": [{"access-token": 1, "n": 3}],
     }  # fmt: skip
     assert unmasked({"to": DOTS}, payload, WORDS) == {"to": DOTS}
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        {"users": [{"n": 2, "token": DOTS}]},  # the first was removed: its token is not this one's
+        {"users": [{"n": 2, "token": DOTS}, {"n": 1, "token": DOTS}]},
+        {"users": [{"n": 1, "token": DOTS}, {"n": 2, "token": DOTS}, {"n": 3, "token": DOTS}]},
+        {"users": [], "old_token": DOTS},
+    ],
+)
+def test_dots_whose_value_is_not_known_are_refused_and_not_guessed(edited: dict[str, Any]) -> None:
+    payload = {"users": [{"n": 1, "token": "a"}, {"n": 2, "token": "b"}]}
+
+    with pytest.raises(ValueError, match="not known what ••• stands for"):
+        unmasked(edited, payload, WORDS)
+
+
+def test_a_list_without_hidden_values_may_get_another_length() -> None:
+    payload = {"to": ["ada"], "users": [{"n": 1, "token": "a"}]}
+    edited = {"to": ["ada", "bob"], "users": [{"n": 9, "token": DOTS}]}
+
+    assert unmasked(edited, payload, WORDS) == {
+        "to": ["ada", "bob"], "users": [{"n": 9, "token": "a"}],
+    }  # fmt: skip
+    assert unmasked({"users": [{"n": 5, "token": "new"}] * 2}, payload, WORDS) == {
+        "users": [{"n": 5, "token": "new"}] * 2,
+    }
