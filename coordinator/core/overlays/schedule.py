@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Final
 
 from queuepool.errors.escaping import shown
@@ -60,12 +60,14 @@ class Window:
         """Return whether it was on a single day, and cannot open again."""
         if self.on is None:
             return False
+        days = 0 if self.begin < self.end else 1
         try:
-            here = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(self.zone)
-            last = self.on if self.begin < self.end else self.on + timedelta(days=1)
-        except (ValueError, OverflowError, OSError):  # a clock or a date that is far off
+            end = datetime.combine(self.on, time.min, self.zone)
+            end += timedelta(days=days, minutes=self.end)  # of the wall clock
+            # An end within an hour that is repeated comes twice.
+            return now_ms / 1000 >= max(end.replace(fold=fold).timestamp() for fold in (0, 1))
+        except (ValueError, OverflowError, OSError):  # a date that is far off
             return False
-        return (here.date(), here.hour * 60 + here.minute) >= (last, self.end)
 
     def _is_on(self, day: date) -> bool:
         return day == self.on if self.on is not None else day.weekday() in self.days

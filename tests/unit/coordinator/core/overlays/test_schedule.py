@@ -71,6 +71,10 @@ def test_days_may_be_listed_and_may_pass_the_end_of_the_week() -> None:
         ("2025-11-27 08:00-12:00 floor=3", "2026-11-27 09:00", True),
         ("9999-12-31 22:00-02:00 floor=3", "2026-11-28 02:00", False),
         ("FRI 08:00-12:00 floor=3", "2026-11-28 02:00", False),
+        ("2026-10-25 01:30-02:30 Europe/Berlin floor=3", "2026-10-25 00:45", False),  # comes twice
+        ("2026-10-25 01:30-02:30 Europe/Berlin floor=3", "2026-10-25 01:30", True),
+        ("2026-03-29 01:00-02:30 Europe/Berlin floor=3", "2026-03-29 00:45", False),
+        ("2026-03-29 01:00-02:30 Europe/Berlin floor=3", "2026-03-29 01:30", True),
     ],
 )
 def test_only_a_window_of_a_date_is_over_at_some_time(text: str, moment: str, over: bool) -> None:
