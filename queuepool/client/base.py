@@ -130,7 +130,8 @@ class BasePool(Generic[P]):
             numbers = yield from begin(self.producer, sender, then, key, into, trace)
         elif into is not None:
             numbers = yield from grow(config, into, jobs)
-        name, mine = numbers.batch, then if into is None else None
+        repeats = into is not None or numbers.count is not None  # then the batch lacks no jobs
+        name, mine = numbers.batch, None if repeats else then
         with unfinished(name, mine) as left:
             many = self._bulk(task, items, numbers=numbers, trace=trace, **options)
             _, chunks, held, task_of = many

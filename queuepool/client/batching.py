@@ -6,7 +6,8 @@
 The first jobs of a call are checked before the batch is opened. If an error ends the call before it
 stored any, the batch that it opened is cancelled with its continuation; else the error names it.
 
-Any part may be repeated: the record, the ids and the numbers are the same again.
+Any part may be repeated: the record, the ids and the numbers are the same again. Of a batch that is
+sealed, a repeated call adds no other numbers: they are those of jobs that its own jobs add.
 
     the record   its continuation   at the deadline
     open         not stored yet     it stays open; its owner looks again, until it is stored
@@ -117,7 +118,7 @@ def begin(
     if late is not None:
         raise late
     yield from _end_with(producer.config, within, name)
-    return Numbers(name, 0, ended=opened.ended)
+    return Numbers(name, 0, opened.jobs, opened.ended)
 
 
 def _over(name: str, state: BatchState, after: After, *, whole: bool) -> InvalidInputError:

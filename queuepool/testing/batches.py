@@ -23,7 +23,7 @@ def open_batch(p: PartitionData, args: Args) -> Any:
     name, _version, then, how, late, deadline, keep, called, within, *flow = args
     known = p.batches.get(name)
     if known is not None:
-        return [0, known.bits_from(0)] if known.state == b"open" else known.state
+        return [0, known.bits_from(0), known.first] if known.state == b"open" else known.state
     due = p.now + int(deadline)
     p.batches[name] = Batch(then, how, late, due, int(keep), called, within, p.now)
     if flow:

@@ -38,6 +38,7 @@ def test_a_batch_whose_jobs_end_before_it_is_sealed_is_complete_then(world: Worl
     relay(owned)
     assert not has_started(owned)
 
+    assert world.partition.run(_defined_again()).jobs is None
     assert world.partition.run(flow.seal_batch(BATCH, 2)) == 1
     assert world.partition.run(flow.seal_batch(BATCH, 2)) == 0
     assert world.partition.run(flow.seal_batch(BATCH, 3)) == -1
@@ -100,6 +101,7 @@ def test_who_adds_jobs_again_is_told_which_have_ended(world: World, first: int) 
 
     grown, again = world.partition.run(grow), world.partition.run(_defined_again())
 
+    assert again.jobs == first
     assert [n - first for n in range(first, first + 20) if n in grown.ended] == [0, 7, 19]
     assert [n for n in range(40) if n in again.ended] == [0, first, first + 7, first + 19]
     world.partition.run(flow.cancel_batch(BATCH))
@@ -410,7 +412,7 @@ def test_a_batch_is_defined_once(world: World) -> None:
     open_batch(world, 1)
     again = _defined_again()
 
-    assert world.partition.run(again) == flow.Opened()
+    assert world.partition.run(again) == flow.Opened(jobs=1)
     assert status(world).on_failure == "partial"
     finish(owned, w.claim(owned))
     relay(owned)

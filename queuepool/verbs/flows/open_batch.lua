@@ -10,17 +10,18 @@
 --         that hear what becomes of it, each with '~' and its number there, and the graph (of a g:
 --         the steps)
 -- Returns 1; or if it is there, as it was defined, and not concluded {0, a bit for each of its jobs
---         that has ended}; or its state; or {MOVED, least version}: that of the route is lower. Its
---         jobs are enqueued after this, and then it is sealed. O(1), or O(jobs / 8) if it is there.
+--         that has ended, with how many jobs it was sealed ('': it is not)}; or its state; or
+--         {MOVED, least version}: that of the route is lower. Its jobs are enqueued after this, and
+--         then it is sealed. O(1), or O(jobs / 8) if it is there.
 local base, batch, routed = KEYS[1], ARGV[1], ARGV[2]
 local b = base .. ':b:' .. batch
 -- uses: moved, clock, ours, wake
 redis.call('ZCARD', base .. ':bd')
 ours('LLEN', base .. ':wk')
-local state = ours('HGET', b, 'state')
+local state, jobs = unpack(ours('HMGET', b, 'state', 'first') or {})
 local bits = state == 'open' and redis.call('GETRANGE', base .. ':bb:' .. batch, 0, -1)
 -- uses: make_way
-if state == 'open' then return {0, bits} end
+if state == 'open' then return {0, bits, jobs or ''} end
 if state then return state end
 local due = now + ARGV[6]
 redis.call('HSET', b, 'state', 'open', 'then', ARGV[3], 'how', ARGV[4], 'late', ARGV[5],

@@ -40,12 +40,14 @@ _BY_LETTER: dict[bytes, Any] = {letter: name for name, letter in _BY_NAME.items(
 class Opened(Struct, frozen=True):
     """A batch that was defined, now or by an earlier call. state: whether it has concluded.
 
-    ended: which of its jobs have, if it was there and is open.
+    ended: which of its jobs have, if it was there and is open. jobs: with how many it was sealed
+    then, before jobs of it added others; None if it was not.
     """
 
     is_new: bool = False
     state: BatchState = BatchState.OPEN
     ended: Ends = Ends()
+    jobs: int | None = None
 
 
 class Grown(Struct, frozen=True):
@@ -98,7 +100,8 @@ def open_batch(
     def read(reply: Any) -> Opened:
         reply = here(reply)
         if isinstance(reply, list):
-            return Opened(ended=Ends(bytes(reply[1])))
+            jobs = reply[2] if len(reply) > 2 else b""
+            return Opened(ended=Ends(bytes(reply[1])), jobs=int(jobs) if jobs else None)
         return Opened(is_new=True) if isinstance(reply, int) else Opened(state=_state(reply))
 
     of_flow = (part, " ".join(tells), graph) if part else ()

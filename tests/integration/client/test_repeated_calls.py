@@ -103,6 +103,30 @@ def test_a_job_that_runs_again_adds_those_that_have_not_ended(world: World, nest
     assert world.sums[-1] == ("outer", [0, 15] if nested else [0, *range(6)])
 
 
+@pytest.mark.parametrize("more", [1, 300])
+def test_a_call_repeated_with_more_jobs_adds_none(world: World, more: int) -> None:
+    def enqueue(parts: int) -> Any:
+        jobs = [Job({"jobs": 5, "nested": False}, task="adds")]
+        jobs += [Job({"n": 100 + n}, task="part") for n in range(parts)]
+        then = After("total", {"of": "all"}, batch_id="monday")
+        return world.pool.enqueue_many(jobs, partition_key="more", then=then)
+
+    batch = enqueue(2).batch
+    with pytest.raises(InvalidInputError, match=r"another number of jobs, 3.*None was added") as e:
+        enqueue(2 + more)
+    assert not any("deadline" in note for note in e.value.__notes__)  # it lacks no jobs
+    assert world.pool.group("more").status().total == 4
+    run_jobs(world.pool, max_jobs=1, jitter=0)  # it has added jobs, of the numbers from 3 on
+    with pytest.raises(InvalidInputError, match="another number of jobs"):
+        enqueue(2 + more)
+    for _ in range(3):
+        world.run()
+
+    assert world.executed == Counter([*range(5), 100, 101])
+    assert world.sums == [("all", [0, 100, 101, *range(5)])]
+    assert batch.status().total == 8
+
+
 def test_a_call_repeated_with_its_batch_id_adds_no_job_that_has_ended(world: World) -> None:
     def enqueue(rows: Iterable[dict[str, Any]]) -> Any:
         then = After("total", {"of": "all"}, batch_id="monday")
