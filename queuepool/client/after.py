@@ -48,6 +48,8 @@ class After:
     timeout_s: float | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.task, Job) and self.payload:
+            raise InvalidInputError("After: a job already has its arguments: omit the payload")
         _one_of("on_failure", self.on_failure, ("fail", "partial", "wait"))
         if self.on_deadline is not None:
             _one_of("on_deadline", self.on_deadline, ("fail", "partial"))

@@ -128,8 +128,7 @@ class Flow:
         if waits and not follows:
             raise InvalidInputError(f"{waits[0]} is for a step that follows others: see after")
         rows = None if each is None else [*_listed("each", each, "payloads, or jobs")]
-        if rows is not None and payload is not None:
-            raise InvalidInputError("use either a payload or each for a step, not both")
+        _check_arguments(task, payload, rows)
         times: dict[str, Any] = {"deadline_s": self.deadline_s, "keep_s": self.keep_s, **options}
         job = After(task, {} if payload is None else payload, **times)
         own = _checked_name("a step", _name_of(task) if name is None else name)
@@ -205,6 +204,17 @@ def _refuse_cycles(flow: str, after: Mapping[str, tuple[str, ...]]) -> None:
         circle = way[way.index(way[-1]) :]
         raise InvalidInputError(
             f"flow {flow!r} cannot start: {' follows '.join(map(shown, circle))}"
+        )
+
+
+def _check_arguments(task: object, payload: object, rows: object) -> None:
+    if rows is not None and payload is not None:
+        raise InvalidInputError("use either a payload or each for a step, not both")
+    if isinstance(task, Job) and payload is not None:
+        raise InvalidInputError("a job already has its arguments: omit the payload")
+    if isinstance(task, Job) and rows is not None:
+        raise InvalidInputError(
+            "a job already has its arguments: pass its task if the step has a job for each item"
         )
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from queuepool import (
+    After,
     Flow,
     FlowState,
     InvalidInputError,
+    Job,
     JobContext,
     PermanentError,
     Registry,
@@ -308,6 +310,23 @@ def test_a_wrong_step_is_refused_when_it_is_added(options: Any, why: str) -> Non
         flow.add("work", **options)
 
     assert len(flow.steps) == 1
+
+
+@pytest.mark.parametrize("after", [(), ("a",)])
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"each": [{"name": "x"}]}, "pass its task"),
+        ({"payload": {"name": "x"}}, "omit the payload"),
+    ],
+)
+def test_a_job_has_its_arguments(after: tuple[str, ...], options: Any, why: str) -> None:
+    flow, job = Flow("nightly", partition_key="k").add("work", {}, name="a"), Job({}, task="work")
+
+    with pytest.raises(InvalidInputError, match=f"a job already has its arguments: {why}"):
+        flow.add(job, name="b", after=after, **options)
+    with pytest.raises(InvalidInputError, match="After: a job already has its arguments"):
+        After(job, {"name": "x"})
 
 
 def test_what_is_no_flow_is_told(night: Night) -> None:
