@@ -73,11 +73,11 @@ class _Laid:
 
 def planned(producer: Producer, declared: Flow) -> Plan:
     """Return what a flow writes. Raises InvalidInputError."""
-    identity, numbers = f"{declared.name}/{declared.flow_id}", count(1)
+    identity, numbers = _identity(declared), count(1)
     laid = {s.name: _laid(producer, s, identity, numbers) for s in checked(declared)}
     home = next(iter(laid.values())).batch
     name = part_name(identity, 0, home[:2].encode(), home_of_batch(home)[1])
-    graph = _graph(producer, identity, laid)
+    graph = _graph(producer, f"{declared.name}/{declared.flow_id}", laid)
     longest_s = max(each.step.job.deadline_s for each in laid.values())
     ends_ms = round((longest_s + LATER_S + declared.keep_s) * 1000)
     record = partial(_record, ends_ms=ends_ms, keep_ms=round(declared.keep_s * 1000))
@@ -92,6 +92,16 @@ def planned(producer: Producer, declared: Flow) -> Plan:
         if not each.gates:
             plan.first.append(First(each.batch, each.size, each.step))
     return plan
+
+
+def _identity(declared: Flow) -> str:
+    """Return the text that names the batches of a flow, and of no flow of another name or id.
+
+    A line feed is in no name: import/eu and 7 would else be what import and eu/7 are.
+    """
+    if "/" in declared.name:
+        return f"\n{declared.name}\n{declared.flow_id}"
+    return f"{declared.name}/{declared.flow_id}"
 
 
 def chunks_of(producer: Producer, first: First, ended: Ends) -> tuple[Iterator[Chunk], OpenChunks]:

@@ -156,6 +156,16 @@ def test_a_flow_is_enqueued_once_by_its_id(night: Night) -> None:
         night.pool.enqueue_flow(night.flow(a=(), b="a"))
 
 
+def test_no_two_names_and_ids_are_one_flow(night: Night) -> None:
+    for name, flow_id in (("a/b", "c"), ("a", "b/c"), ("a", "\nb/c"), ("a/b", "/c")):
+        flow = Flow(name, flow_id=flow_id, partition_key="k")
+        night.pool.enqueue_flow(flow.add("work", {"name": f"{name}, {flow_id}"}))
+
+    night.run()
+
+    assert night.runs == ["a/b, c", "a, b/c", "a, \nb/c", "a/b, /c"]
+
+
 def test_a_failed_step_fails_what_follows(night: Night) -> None:
     night.failing = {"b"}
     handle = night.pool.enqueue_flow(night.flow(**DIAMOND))
