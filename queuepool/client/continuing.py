@@ -63,13 +63,13 @@ def continuation(
     task, payload = after.parts()
     after.refuse_impossible()
     own = after.task
-    key = after.partition_key or getattr(own, "partition_key", None) or partition_key
-    if not isinstance(key, (str, bytes)):
+    key = _first(getattr(own, "partition_key", None), after.partition_key, partition_key)
+    if key is None or callable(key):
         raise InvalidInputError(
             "After needs a partition_key, since the jobs of the call do not share one: it "
             "determines where the continuation runs"
         )
-    tenant = after.tenant or getattr(own, "tenant", None)
+    tenant = _first(getattr(own, "tenant", None), after.tenant)
     delay_s = after.deadline_s + LATER_S
     defaults = traced(producer.defaults(task, delay_s=delay_s, **after.options()), trace)
     route = producer.routes_of(defaults.pool).of(key, tenant)
@@ -86,6 +86,11 @@ def continuation(
 
     made = Continuation(defaults.task, defaults.pool, route.hint, make)
     return made if after.batch_id is None else made.named(after.batch_id)
+
+
+def _first(*given: Any) -> Any:
+    """Return what is given first: options of a job take precedence."""
+    return next((each for each in given if each is not None), None)
 
 
 def refuse_unique(chunk: Chunk) -> Chunk:

@@ -166,6 +166,20 @@ def test_no_two_names_and_ids_are_one_flow(night: Night) -> None:
     assert night.runs == ["a/b, c", "a, b/c", "a, \nb/c", "a/b, /c"]
 
 
+def test_a_job_of_a_step_has_its_own_tenant_and_key(night: Night) -> None:
+    own = Job({"name": "x"}, task="work", tenant="acme", partition_key="own")
+    flow = Flow("nightly", partition_key="k")
+    flow.add("work", each=[own], name="first", tenant="other")
+    flow.add("work", each=[own], name="second", after="first", tenant="other")
+    flow.add(own, name="third", after="first", tenant="other", partition_key="step")
+    night.pool.enqueue_flow(flow)
+    then = After(own, partition_key="then", tenant="other")
+    night.pool.enqueue_many("work", [{"name": "one"}], partition_key="k", then=then)
+
+    assert night.pool.group("own", tenant="acme").status().total == 4
+    assert night.pool.group("k").status().total == 1
+
+
 def test_a_failed_step_fails_what_follows(night: Night) -> None:
     night.failing = {"b"}
     handle = night.pool.enqueue_flow(night.flow(**DIAMOND))
