@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any
 
 from queuepool.client.effects import Steps
-from queuepool.client.holding import KEPT_MS, configure_group
+from queuepool.client.holding import KEPT_MS, check_settings, configure_group
 from queuepool.client.producer import Producer
 from queuepool.client.questions import ask_places, following
 from queuepool.client.routes import Route, Routes, remember
@@ -142,8 +142,9 @@ def configure_whole(config: PoolConfig, route: Route, key: Any, **settings: Any)
     """Return whether that changed how a group may run, with all its parts; see configure_group.
 
     Raises InvalidInputError for what a spread group cannot be: serial, or bounded to fewer jobs
-    than it has parts.
+    than it has parts; like check_settings, before any part is changed.
     """
+    check_settings(**{name: settings.get(name) for name in ("max_running", "weight", "tier")})
     parts = yield from parts_of(config, route)
     if len(parts) == 1:
         return (yield from configure_group(config, route, key, **settings))

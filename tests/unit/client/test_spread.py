@@ -192,6 +192,18 @@ def test_what_a_group_may_run_at_once_is_shared_out(pool: MemoryPool) -> None:
     assert group.status().max_running is None
 
 
+@pytest.mark.parametrize("most", [-1, 400_000, True])
+def test_a_wrong_bound_changes_no_part(pool: MemoryPool, most: Any) -> None:
+    fill(pool, 40)
+    group = pool.group(KEY)
+    group.configure(max_running=9)
+
+    with pytest.raises(InvalidInputError, match=f"max_running={most}: use 1 to 100,000"):
+        group.configure(max_running=most)
+
+    assert group.status().max_running == 9
+
+
 def test_a_serial_group_cannot_be_spread(pool: MemoryPool) -> None:
     pool.group(KEY).configure(serial=True, create=True)
 
