@@ -85,7 +85,7 @@ def one(
     unique: UniqueKey | None = None,
     tenant: str | None = None,
     trace: str | None = None,
-    spread: int = 1,
+    spread: int | None = None,
     **options: Any,
 ) -> tuple[Chunk, Task | None]:
     """Return the chunk of an enqueue call, and its task if known in this process.
@@ -100,7 +100,7 @@ def one(
         defaults = traced(producer.defaults(task, **common), trace)
         payload = {} if payload is None else payload
         return producer.single(
-            defaults, payload, partition_key, job_id, tenant, spread
+            defaults, payload, partition_key, job_id, tenant, spread or 1
         ), defaults.of
     job = task
     if payload is not None:
@@ -113,7 +113,7 @@ def one(
     partition_key = partition_key if job.partition_key is None else job.partition_key
     job_id = job_id if job.job_id is None else job.job_id
     tenant = tenant if job.tenant is None else job.tenant
-    chunk = producer.single(defaults, job.payload, partition_key, job_id, tenant, spread)
+    chunk = producer.single(defaults, job.payload, partition_key, job_id, tenant, spread or 1)
     return chunk, defaults.of
 
 
@@ -127,7 +127,7 @@ def many(
     numbers: Numbers | None = None,
     trace: str | None = None,
     kept: dict[int, int] | None = None,
-    spread: int = 1,
+    spread: int | None = None,
     **options: Any,
 ) -> tuple[Iterator[Chunk], OpenChunks, TaskOf]:
     """Return the chunks of an enqueue_many call, and the task of each position.
@@ -139,7 +139,7 @@ def many(
     common = _common("enqueue_many", options) | {"unique": unique}
     defaults, jobs, task_of = _forms(producer, task, items, common, trace, kept)
     held: OpenChunks = {}
-    chunks = producer.chunks(defaults, jobs, partition_key, held, tenant, numbers, spread)
+    chunks = producer.chunks(defaults, jobs, partition_key, held, tenant, numbers, spread or 1)
     return chunks, held, task_of
 
 

@@ -31,7 +31,11 @@ class UnknownGroupError(InvalidInputError):
 
 
 def check_settings(
-    *, max_running: object = None, weight: object = None, tier: object = None
+    *,
+    max_running: object = None,
+    weight: object = None,
+    tier: object = None,
+    serial: object = None,
 ) -> None:
     """Raise InvalidInputError for what no group can be configured with."""
     if max_running is not None and (type(max_running) is not int or not 0 <= max_running <= _MOST):
@@ -43,6 +47,8 @@ def check_settings(
             f"weight={weight!r}: use 1 to {_HEAVIEST}; a group of weight 3 has three turns for "
             "each turn of a group of weight 1"
         )
+    if serial is not None and type(serial) is not bool:
+        raise InvalidInputError(f"serial={shown(serial)}: use True or False")
     if tier is not None and tier != OWN:
         check_tier(tier, f", or {OWN}: each job has its own")
 
@@ -71,7 +77,7 @@ def configure_group(
     create: also of a group without jobs, whose settings are kept for a time.
     Raises UnknownGroupError if the group has no jobs, InvalidInputError like `check_settings`.
     """
-    check_settings(max_running=max_running, weight=weight, tier=tier)
+    check_settings(max_running=max_running, weight=weight, tier=tier, serial=serial)
 
     def asking(view: View) -> Steps[list[bool | None]]:
         verb = produce.configure(
@@ -145,6 +151,8 @@ def _hold(
 ) -> Steps[int]:
     numbers: Sequence[int] = view.numbers
     if partition is not None:
+        if type(partition) is not int:
+            raise InvalidInputError(f"partition={shown(partition)}: use its number, such as 3")
         config.topology.server_of(partition)  # raises for a partition that is not there
         numbers = [n for n in numbers if partition in (n, partition_at(n))] or [partition]
     version = view.version if partition is None else produce.ANY_VERSION

@@ -11,6 +11,7 @@ from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.parked import parked_anywhere
 from queuepool.client.questions import ask, ask_each
 from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.models import Limit, LimitStatus
 from queuepool.models.limits import check_limit_name
 from queuepool.settings.config import PoolConfig
@@ -97,6 +98,9 @@ class _Limits:
         return ask(config, config.topology.view.home_of(name), verb)
 
     def _set(self, limit: Limit) -> Steps[bool]:
+        given: object = limit
+        if not isinstance(given, Limit):
+            raise InvalidInputError(f"{shown(given)} is not a Limit: use Limit(name, rate=20)")
         return self._ask(limit.name, homes.set_limit(limit))
 
     def _pause(self, name: str, *, on: bool) -> Steps[bool]:

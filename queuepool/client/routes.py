@@ -120,7 +120,8 @@ class Routes:
 
     def _of_tenant(self, partition_key: str | bytes | None, tenant: str) -> Route:
         given, by = (_given(partition_key), tenant), self._by()
-        known = by.of_tenants.get(given) if type(given[0]) in _KEY_TYPES else None
+        plain = type(given[0]) in _KEY_TYPES and type(tenant) is str  # others may have no hash
+        known = by.of_tenants.get(given) if plain else None
         if known is not None:
             return known
         key, name = key_bytes(given[0]), tenant_bytes(tenant)

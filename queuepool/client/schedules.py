@@ -104,6 +104,9 @@ class _Schedules:
         return ask_system(self._producer.config, verb)
 
     def _set(self, schedule: Schedule) -> Steps[bool]:
+        given: object = schedule
+        if not isinstance(given, Schedule):
+            raise InvalidInputError(f"{shown(given)} is not a Schedule: use Schedule(name, task)")
         verb = verbs.set_schedule(resolved(self._producer, schedule), by=self._who())
         changed = yield from self._ask(verb)
         if changed < 0:

@@ -144,7 +144,8 @@ def configure_whole(config: PoolConfig, route: Route, key: Any, **settings: Any)
     Raises InvalidInputError for what a spread group cannot be: serial, or bounded to fewer jobs
     than it has parts; like check_settings, before any part is changed.
     """
-    check_settings(**{name: settings.get(name) for name in ("max_running", "weight", "tier")})
+    known = ("max_running", "weight", "tier", "serial")
+    check_settings(**{name: settings.get(name) for name in known})
     parts = yield from parts_of(config, route)
     if len(parts) == 1:
         return (yield from configure_group(config, route, key, **settings))

@@ -94,7 +94,7 @@ class Flow:
         """Begin a flow without steps."""
         self.name = _checked_name("a flow", name)
         text: object = flow_id
-        if text is not None and not (isinstance(text, str) and 1 <= len(text) <= 200):
+        if text is not None and not _is_id(text):
             raise InvalidInputError(
                 f"flow_id={shown(flow_id)}: use a text of 1 to 200 characters, such as the day"
             )
@@ -239,6 +239,12 @@ def _name_of(task: object) -> str:
 
 def _task(job: After) -> Any:
     return job.task.task if isinstance(job.task, Job) else job.task
+
+
+def _is_id(text: object) -> bool:
+    if not isinstance(text, str) or not 1 <= len(text) <= 200:
+        return False
+    return not any("\ud800" <= c <= "\udfff" for c in text)  # UTF-8 has none of these
 
 
 def _checked_name(what: str, name: object) -> str:

@@ -1,12 +1,12 @@
 """Wrong calls of the pool in memory: the errors that a real pool and a consumer give."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
-from queuepool import InvalidInputError, Job, JobContext, Registry
+from queuepool import Flow, InvalidInputError, Job, JobContext, Registry
 from queuepool.testing import MemoryPool, run_jobs
 
 KEY = "orders"
@@ -73,3 +73,32 @@ def test_a_field_with_the_name_of_the_context_is_an_unknown_argument(
     assert ended.error is not None
     assert (ended.error.reason, ended.error.type) == ("failed", "TypeError")
     assert "tell() got an unexpected keyword argument 'ctx'" in ended.error.message
+
+
+Call = Callable[[Any, Any], object]
+WRONG: dict[str, tuple[Call, list[Any]]] = {
+    "tenant": (lambda p, value: p.enqueue("t", {}, partition_key=KEY, tenant=value), [[], {}, 5]),
+    "flow_id": (lambda p, value: Flow("f", partition_key=KEY, flow_id=value), ["\ud800", []]),
+    "partition": (lambda p, value: p.hold(partition=value), [1.5, "", []]),
+    "serial": (
+        lambda p, value: p.group(KEY).configure(serial=value, create=True),
+        [float("nan"), [], "no"],
+    ),
+    "is not a Schedule": (lambda p, value: p.schedules.set(value), [None, "nightly"]),
+    "is not a Limit": (lambda p, value: p.limits.set(value), [None, "mail"]),
+}
+
+
+@pytest.mark.parametrize("named", WRONG)
+def test_a_value_of_a_wrong_type_is_named(pool: MemoryPool, named: str) -> None:
+    call, values = WRONG[named]
+    for value in values:
+        with pytest.raises(InvalidInputError, match=named):
+            call(pool, value)
+
+
+def test_no_spread_is_given_as_none_too(pool: MemoryPool) -> None:
+    pool.enqueue("t", {}, partition_key=KEY, spread=None)  # type: ignore[call-overload]
+    pool.enqueue_many("t", [{}], partition_key=KEY, spread=None)  # type: ignore[call-overload]
+
+    assert pool.group(KEY).status().spread == 1
