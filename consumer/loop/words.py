@@ -48,10 +48,12 @@ class Hearer:
 
     def __init__(self, number: int) -> None:
         self._number, self._said, self._ended = number, b"", False
+        self._poll = select.poll()  # unlike select(), for numbers above 1,023 as well
+        self._poll.register(number, select.POLLIN)
 
     def hear(self, timeout_s: float = 0.0) -> bool:
         """Return whether the consumer has said something or closed its end, after a wait."""
-        while not self._ended and select.select([self._number], [], [], timeout_s)[0]:
+        while not self._ended and self._poll.poll(timeout_s * 1000):
             said = os.read(self._number, _MOST_BYTES)
             self._said, self._ended, timeout_s = (self._said + said)[-_MOST_BYTES:], not said, 0.0
         return bool(self._said) or self._ended
