@@ -15,6 +15,7 @@ ALLOWED: dict[str, set[str]] = {
     "queuepool/telemetry/printing.py": {
         "sys.stdout",
         "sys.stderr",
+        "sys.__stderr__",
         "sys.stdin",
         "argparse.ArgumentParser",
     },

@@ -57,12 +57,17 @@ def set_to(shell: Shell, count: int, *more: str) -> dict[str, object]:
 
 
 def take(app: QueuePool, number: int) -> tuple[OwnedPartition, own.Claims]:
-    """Claim a job of a partition, as its owner."""
+    """Claim a job of a partition, as its owner, once it has one that may start."""
     owned = app.partition(number).acquire(lease_s=60)
     assert not isinstance(owned, own.Held)
-    claims = w.claim(owned, 1)
-    assert claims.taken == 1
-    return owned, claims
+    found: list[own.Claims] = []
+
+    def claim() -> bool:
+        found.append(w.claim(owned, 1))
+        return found[-1].taken == 1
+
+    wait_until(claim, 30)
+    return owned, found[-1]
 
 
 @pytest.mark.slow
@@ -154,7 +159,6 @@ def test_a_second_move_is_refused_and_an_abort_goes_back(
         assert commands.run("partitions", "set", "1") == Exit.OK, commands.err
         assert commands.run("partitions", "set", "8") == Exit.FAILED
         assert "is running" in commands.err
-        wait_until(lambda: app.partition(0).observe().jobs, 30)
         at_0 = take(app, 0)  # so that its slot cannot go back, nor the one of the other job go
         assert commands.run("moves", "abort") == Exit.OK
         assert "reverting the move from 2 to 1 partition" in commands.out
