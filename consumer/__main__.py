@@ -174,7 +174,7 @@ def _run(pool: QueuePool, settings: ConsumerSettings, words: Teller) -> int:
     keeper = RouteKeeper(pool, refuse, waits=lambda: any(c.partition is None for c in consumers))
     serves = exposed(registry, problem, settings, setting="CONSUMER_METRICS_PORT")
     sends = exported(registry, "queuepool-consumer")
-    with sends, serves as url, _signals(all_pools):
+    with _signals(all_pools), sends, serves as url:  # who sees it healthy may tell it to stop
         if url is not None:
             _log.info("metrics and health on %s", url)
         if not _ran(all_pools, [*dogs, keeper, memory]):
