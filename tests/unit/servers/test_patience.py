@@ -49,25 +49,23 @@ def _serve(listener: socket.socket, pieces: Sequence[bytes], pause_s: float) -> 
 
 
 def test_a_reply_that_trickles_is_given_up() -> None:
-    began_s = monotonic()
     with (
         server([bytes((byte,)) for byte in b"+" + b"x" * 40 + b"\r\n"], 0.1) as url,
         closing(Server(url, timeout_s=_TIMEOUT_S)) as asked,
         pytest.raises(UnavailableError, match="Timeout reading"),
     ):
-        asked.ask(*_WORDS)
-    assert monotonic() - began_s < 4 * _TIMEOUT_S
+        asked.ask(*_WORDS)  # each byte comes in time
 
 
 def test_a_large_reply_may_take_longer() -> None:
-    piece = b"x" * 4096  # in 0.15 s: more than the slowest that is waited for
+    piece, timeout_s = b"x" * 4096, 2.0  # one in 0.1 s: more than the slowest that is waited for
     with (
-        server([b"$32768\r\n", *[piece] * 8, b"\r\n"], 0.15) as url,
-        closing(Server(url, timeout_s=_TIMEOUT_S)) as asked,
+        server([b"$98304\r\n", *[piece] * 24, b"\r\n"], 0.1) as url,
+        closing(Server(url, timeout_s=timeout_s)) as asked,
     ):
         began_s = monotonic()
-        assert asked.ask(*_WORDS) == piece * 8
-        assert monotonic() - began_s > 2 * _TIMEOUT_S
+        assert asked.ask(*_WORDS) == piece * 24
+        assert monotonic() - began_s > timeout_s
 
 
 def test_an_end_within_a_reply_is_told() -> None:
