@@ -27,6 +27,7 @@ from queuepool.tasks.annotations import Annotations, Argument, context_parameter
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+_TEXTS = frozenset((str,))
 
 Check = Callable[[Mapping[str, Any], bytes], None]
 
@@ -141,10 +142,13 @@ class Signature:
     def check(self, payload: Mapping[str, Any], envelope: bytes) -> None:
         """Raise InvalidInputError unless the payload, encoded in the envelope, fits."""
         keys = payload.keys()
-        if keys != self.names:
-            self._check_names(keys)
-            if self._any_name:
+        if self._any_name:
+            takes = self.context not in keys and (not self._needed or keys >= self._needed)
+            if not (takes and _TEXTS.issuperset(map(type, keys))):
+                self._check_names(keys)
                 refuse_lost_names(self._task, payload)
+        elif keys != self.names:
+            self._check_names(keys)
         if self._special is None:
             self._prepare()
         if self._decoder is not None:
@@ -182,7 +186,7 @@ class Signature:
         problems = []
         if missing := self._needed - keys:
             problems.append(f"misses {_listed(missing)}")
-        unknown = keys & {self.context} if self._any_name else keys - self.names
+        unknown = keys & ({self.context} - {None}) if self._any_name else keys - self.names
         if unknown:
             problems.append(f"has no {_listed(unknown)}")
         if problems:
