@@ -30,7 +30,6 @@ from queuepool.servers import AsyncPort, Port, Stream
 from queuepool.servers.connect import connect, connect_async
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.producer import pools
-from queuepool.verbs.producer.verbs import ANY_VERSION
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -123,7 +122,7 @@ class Network(_Servers[Port]):
         since: the version of the route by which it was chosen; 0: whichever. Raises MovedError.
         """
         if not self.noted(partition, pool):
-            self.partition(partition).run(pools.add(pool, since or ANY_VERSION))
+            self.partition(partition).run(pools.add(pool, since))
             self.note(partition, pool)
 
     def do(self, steps: Steps[T]) -> T:
@@ -213,7 +212,7 @@ class AsyncNetwork(_Servers[AsyncPort]):
                 if effect.since and (outdated := self.outdated(effect.since)):
                     return outdated
                 if effect.adds and not self.noted(effect.partition, effect.pool):
-                    verb = pools.add(effect.pool, effect.since or ANY_VERSION)
+                    verb = pools.add(effect.pool, effect.since)
                     verb.read((await self._run(effect.partition, [verb]))[0])
                     self.note(effect.partition, effect.pool)
                 return await self._run(effect.partition, effect.verbs, effect.pool)

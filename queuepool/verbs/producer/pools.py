@@ -24,11 +24,11 @@ def probe() -> Verb[tuple[str, ...]]:
     return Verb("pools", ["", MAX_POOLS, ANY_VERSION], _read)
 
 
-def add(pool: str, version: int = ANY_VERSION) -> Verb[tuple[str, ...]]:
+def add(pool: str, version: int = 0) -> Verb[tuple[str, ...]]:
     """Note that a partition has this pool, and return all.
 
-    version: that of the route by which the partition was chosen. Raises InvalidInputError if there
-    would be too many, MovedError when the version is too low.
+    version: that of the route by which the partition was chosen; 0: whichever. Raises
+    InvalidInputError if there would be too many, MovedError when the version is too low.
     """
 
     def read(reply: Any) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def add(pool: str, version: int = ANY_VERSION) -> Verb[tuple[str, ...]]:
             )
         return names
 
-    return Verb("pools", [pool, MAX_POOLS, version], read)
+    return Verb("pools", [pool, MAX_POOLS, version or ANY_VERSION], read)
 
 
 def _read(reply: Any) -> tuple[str, ...]:

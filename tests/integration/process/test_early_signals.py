@@ -136,6 +136,15 @@ def test_a_signal_just_before_the_program_is_replaced_reaches_the_next() -> None
     assert done.returncode == ended_by(signal.SIGTERM, first=False)
 
 
+def printed_by(code: str) -> str:
+    """Return what a process prints that runs this code. Raises if it fails."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), check=True, timeout=60,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    return done.stdout
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_process_forked_meanwhile_ends_as_its_parent_expects(number: int) -> None:
     code = (
@@ -145,12 +154,7 @@ def test_a_process_forked_meanwhile_ends_as_its_parent_expects(number: int) -> N
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), check=True, timeout=60,
-        capture_output=True, text=True,
-    )  # fmt: skip
-
-    assert int(done.stdout) == -number
+    assert int(printed_by(code)) == -number
 
 
 HANDLED = """
@@ -173,13 +177,7 @@ def handlers_of(code: str, *, fork: bool) -> str:
         f"if {fork} and (child := os.fork()): sys.exit(os.waitpid(child, 0)[1])\n"
         "print(*map(signal.getsignal, (signal.SIGTERM, signal.SIGINT)))"
     )
-
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment(), check=True, timeout=60,
-        capture_output=True, text=True,
-    )  # fmt: skip
-
-    return done.stdout.strip()
+    return printed_by(program).strip()
 
 
 DEFAULTS = f"{signal.SIG_DFL!s} {signal.default_int_handler!s}"
@@ -202,12 +200,7 @@ def test_nothing_watches_any_more_once_the_program_handles_signals() -> None:
         "watcher.join(60); print(threading.active_count(), signal.set_wakeup_fd(-1))"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), check=True, timeout=60,
-        capture_output=True, text=True,
-    )  # fmt: skip
-
-    assert done.stdout.split() == ["1", "-1"]
+    assert printed_by(code).split() == ["1", "-1"]
 
 
 def test_a_signal_for_a_fork_does_not_end_its_parent() -> None:

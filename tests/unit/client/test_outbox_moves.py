@@ -65,6 +65,18 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     made.database.close()
 
 
+def look_and_die(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a relay end after it has sent rows, before it deletes them."""
+
+    def dies(_self: Numbers, _numbers: list[int]) -> None:
+        raise UnavailableError("killed")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Numbers, "delete", dies)
+        with pytest.raises(UnavailableError, match="killed"):
+            relay.look()
+
+
 def looks(relay: Relay, most: int = 5) -> Look:
     """Look until nothing moves; return the last look."""
     for _ in range(most):
@@ -102,14 +114,7 @@ def test_what_was_sent_before_its_slot_moved_is_not_sent_again(
 ) -> None:
     relay = shop.relay()
     shop.add(shop.keys[0])
-
-    def dies(_self: Numbers, _numbers: list[int]) -> None:
-        raise UnavailableError("killed")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(Numbers, "delete", dies)
-        with pytest.raises(UnavailableError, match="killed"):
-            relay.look()
+    look_and_die(relay, monkeypatch)
     sent = shop.space.ids(0)
     shop.move(0, to=1)
     shop.pool.route.follow()
@@ -361,14 +366,7 @@ def test_only_the_pool_of_a_delivery_gets_new_numbers_with_it(
     [waits] = shop.add(shop.keys[0])
     shop.outbox.add(shop.connection, "t", {}, partition_key=shop.keys[0], pool="video")
     shop.connection.commit()
-
-    def dies(_self: Numbers, _numbers: list[int]) -> None:
-        raise UnavailableError("killed")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(Numbers, "delete", dies)
-        with pytest.raises(UnavailableError, match="killed"):
-            relay.look()
+    look_and_die(relay, monkeypatch)
     shop.move(0, to=1)
     shop.pool.route.follow()
     found = looks(relay)
