@@ -24,7 +24,8 @@ Invariants:
   startup files did; otherwise it says why, and the supervisor starts its children one by one.
 - No code of the user is imported before the fork. A server never outlives the start of its
   children, so code that is upgraded in place takes effect with the next start, as without forks.
-- Nothing of the server stays open in a child but the files that were sent.
+- Nothing of the server stays open in a child but the files that were sent, and what libraries hold
+  open for themselves, as libffi 3.8 does.
 
 What differs from a program of its own: children of one server share the interpreter's hash seed and
 address layout, as those of any fork do.

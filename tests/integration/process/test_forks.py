@@ -119,15 +119,18 @@ def test_a_forked_child_is_what_a_program_of_its_own_is(bench: Bench) -> None:
 
     (program, of_program), (child, of_child) = bench.said(own), bench.said(forked)
     for about in (program, child):  # each writes to a file of its own
-        pipes = Counter(name for name in about["files"].values() if name.startswith("pipe:"))
+        files = about["files"]
+        assert {Path(files.pop(number)).name for number in "12"} <= {"0.out", "1.out"}
+        assert files.pop(str(writer)) == passed
+        pipes = Counter(name for name in files.values() if name.startswith("pipe:"))
         [watched] = (name for name, ends in pipes.items() if ends == 2)
-        about["files"] = {
-            n: "signals" if name == watched else name.replace(".out", "")
-            for n, name in about["files"].items()
-        }
-        assert {about["files"].pop("1")[-2:], about["files"].pop("2")[-2:]} <= {"/0", "/1"}
+        # A library may hold itself open, as some builds of libffi do, so the numbers may differ.
+        about["files"] = sorted(
+            "signals" if name == watched else name
+            for name in files.values()
+            if ".so" not in Path(name).suffixes
+        )
     assert child == program
-    assert child["files"][str(writer)] == passed
     assert child["parent"] == os.getpid()
     assert child["tie"] == signal.SIGTERM
     assert (of_program["forked"], of_child["forked"]) == (False, True)
