@@ -14,11 +14,11 @@ import pytest
 
 from queuepool import InvalidInputError, Outbox, QueuePool, UnavailableError
 from queuepool.client.outbox.databases import create, open_database
-from queuepool.client.outbox.numbers import Numbers
 from queuepool.client.outbox.relay import Look, Relay
 from queuepool.client.outbox.rows import Row
 from queuepool.client.outbox.schema import TABLE
 from queuepool.models.places import new_place
+from tests.relays import look_and_die
 from tests.unit.client.moving import Space, of
 
 
@@ -63,18 +63,6 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     yield made
     made.connection.close()
     made.database.close()
-
-
-def look_and_die(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a relay end after it has sent rows, before it deletes them."""
-
-    def dies(_self: Numbers, _numbers: list[int]) -> None:
-        raise UnavailableError("killed")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(Numbers, "delete", dies)
-        with pytest.raises(UnavailableError, match="killed"):
-            relay.look()
 
 
 def looks(relay: Relay, most: int = 5) -> Look:

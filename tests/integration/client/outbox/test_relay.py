@@ -10,12 +10,12 @@ import pytest
 
 from queuepool import Outbox, QueuePool, UnavailableError
 from queuepool.client.outbox.databases import create, identity, open_database
-from queuepool.client.outbox.numbers import Numbers
 from queuepool.client.outbox.relay import Relay
 from queuepool.client.outbox.schema import TABLE
 from queuepool.models import JobState
 from tests.integration.cli.jobs import claim, own_partition
 from tests.integration.client.outbox.damaging import damage_first
+from tests.relays import look_and_die
 from tests.waiting import wait_until
 
 NewRelay = Callable[..., Relay]
@@ -79,15 +79,7 @@ def test_a_relay_that_dies_between_sending_and_deleting_adds_nothing_twice(
     for n in range(300):
         outbox.add(connection, "ship", {"n": n}, partition_key="one")
     connection.commit()
-    first = new_relay()
-
-    def dies(_self: Numbers, _numbers: list[int]) -> None:
-        raise UnavailableError("killed")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(Numbers, "delete", dies)
-        with pytest.raises(UnavailableError, match="killed"):
-            first.look()
+    look_and_die(new_relay(), monkeypatch)
     owned = own_partition(pool, pool.group("one").partition.number)
     assert len(claim(owned, 100)) == 100
     outbox.add(connection, "ship", {"n": 300}, partition_key="one")
